@@ -4,13 +4,16 @@ import asyncio
 import logging
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ripstop.engine.performers import Request
 from ripstop.engine.ports import RunQuery, Tree
 from ripstop.kernel.effects import CallTool, StartRun, ToolReturned
+from ripstop.kernel.errors import UsageError
 from ripstop.kernel.registry import Registry
+from ripstop.kernel.run import Run
 from ripstop.testing import ERRANDS, Errands
 from tests.engine.clerk_style import Clerk
 from tests.engine.world import Does, World, a_world
@@ -58,6 +61,43 @@ def test_runs_of_an_unknown_style_and_damaged_ones_are_set_aside(tmp_path: Path)
             assert worker.failure is None
             page = await world.engine.runs(RunQuery(statuses=("set_aside",)))
             assert sorted(info.run_id for info in page.items) == ["damaged", "foreign"]
+
+    asyncio.run(story())
+
+
+def test_what_one_worker_cannot_do_is_left_to_those_that_can(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+
+    async def story() -> None:
+        async with a_world(path, registry=Registry([ERRANDS])) as without, a_world(path) as world:
+            await without.work({CallTool: Does()})
+            for number in range(4):
+                await world.start_definition(f"r{number}", Clerk(rounds=((TOOL,), (TOOL,))))
+                await set_aside(world, f"r{number}")
+            async with a_world(path) as able:
+                await able.work({CallTool: Does()})
+                for number in range(4, 8):
+                    await world.start_definition(f"r{number}", Clerk(rounds=((TOOL,), (TOOL,))))
+                for number in range(8):
+                    await world.ended(f"r{number}")
+            assert await world.journal.counts() == {"completed": 8}
+
+    asyncio.run(story())
+
+
+def test_what_a_person_has_not_allowed_here_is_done_where_it_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+
+    async def refuse(run: Run[Any]) -> None:
+        raise UsageError("This folder has not been agreed to.")
+
+    async def story() -> None:
+        async with a_world(path) as starter, a_world(path) as one, a_world(path) as other:
+            await one.work({CallTool: Does()}, admit=refuse)
+            await starter.start("r", (TOOL,), (TOOL,))
+            assert "agreed" in await set_aside(one, "r")
+            await other.work({CallTool: Does()})
+            assert (await other.ended("r")).status == "completed"
 
     asyncio.run(story())
 

@@ -192,14 +192,17 @@ class SameAnswers(RuleBasedStateMachine):
     def leave(self, worker_id: int) -> None:
         self.both(lambda journal: journal.leave(worker_id, self.now))
 
-    @rule(worker_id=HOLDERS, room=st.integers(1, 3), scope=SCOPES, offers=OFFERS)
-    def claim(self, worker_id: int, room: int, scope: Scope, offers: tuple[str, ...]) -> None:
+    @rule(worker_id=HOLDERS, room=st.integers(1, 3), scope=SCOPES, offers=OFFERS,
+          refused=st.none() | st.lists(RUNS, max_size=2))  # fmt: skip
+    def claim(
+        self, worker_id: int, room: int, scope: Scope, offers: tuple[str, ...], refused: list[str] | None
+    ) -> None:
         async def claim(journal: Journal) -> list[ClaimedCommand]:
-            tasks = await journal.claim(worker_id, self.now, room, scope, offers)
+            tasks = await journal.claim(worker_id, self.now, room, scope, offers, refused)
             return [replace(task, records=()) for task in tasks]  # which a store may bring along
 
         self.both(claim)
-        self.both(lambda journal: journal.next_due(scope, offers))
+        self.both(lambda journal: journal.next_due(scope, offers, refused))
 
     @rule(run=RUNS, number=NUMBERS, worker_id=HOLDERS, safe=st.booleans(),
           what=st.sampled_from(["begin", "retry", "give_back", "park"]))  # fmt: skip

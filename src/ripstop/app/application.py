@@ -46,7 +46,6 @@ from .resume import (
     ResumedRun,
     ResumedRuns,
     about_missing,
-    all_runs,
     change_model,
     change_workspace,
     check_allowed,
@@ -235,15 +234,11 @@ class App:
     async def serving(self, admit: Admit | None = None) -> AsyncIterator[Worker]:
         """Work on every run of the journal, as a service does: what its user has not allowed is set aside.
 
-        What was set aside before is tried once more: this process may know what another did not.
-
         Args:
             admit: As `working` takes it; left out: `App.admit`.
         """
         self.check_journal()
         check_here(self)
-        for info in await all_runs(self.engine, RunQuery(statuses=("set_aside",))):
-            await self.engine.journal.set_aside(info.run_id, "")
         async with self.working(ALL, admit or self.admit, patient=True) as worker:
             yield worker
 

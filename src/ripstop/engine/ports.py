@@ -5,7 +5,7 @@ microseconds since 1970-01-01 UTC.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Generic, ParamSpec, Protocol, TypeVar
 
@@ -106,6 +106,8 @@ class ClaimedCommand(Struct, frozen=True, kw_only=True):
     """How often the end of the run that it awaits has made it due."""
     awaits: str = ""
     """The run whose end makes it due; empty for none."""
+    set_aside: bool = False
+    """Another worker has set its run aside."""
     records: Sequence[Record] = ()
     """The run's records, where the store brings them along; else they are read."""
 
@@ -341,9 +343,20 @@ class Journal(Protocol):
         """The workers that are enrolled, and whether each can be alive."""
 
     async def claim(
-        self, worker_id: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+        self,
+        worker_id: int,
+        now: int,
+        room: int,
+        scope: Scope = ALL,
+        offers: Sequence[str] = ("",),
+        refused: Collection[str] | None = None,
     ) -> list[ClaimedCommand]:
-        """Take up to `room` due commands that no living worker holds and that need one of `offers`."""
+        """Take up to `room` due commands that no living worker holds and that need one of `offers`.
+
+        Args:
+            refused: The runs that this worker has set aside. It also gets commands of runs that others have; `None`: of
+                no run that is set aside. A run that a scope names by its family is taken in any case.
+        """
 
     async def begin(self, run_id: str, number: int, worker_id: int, attempt: int, repeatable: bool) -> None:
         """Record durably that an attempt begins. Idempotent. Raises `LeaseLost`."""
@@ -374,8 +387,10 @@ class Journal(Protocol):
         """The runs with the status `waiting` of which any worker could take a command now, if none that is alive has
         it: a child is to be started, or has ended."""
 
-    async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
-        """When the next unclaimed command that needs one of `offers` is due."""
+    async def next_due(
+        self, scope: Scope = ALL, offers: Sequence[str] = ("",), refused: Collection[str] | None = None
+    ) -> int | None:
+        """When the next unclaimed command is due that `claim` would find."""
 
     def changed(self) -> bool:
         """Whether another process may have written since the last call. Costs next to nothing."""
@@ -397,7 +412,7 @@ class Journal(Protocol):
     # Care
 
     async def set_aside(self, run_id: str, reason: str) -> None:
-        """Have workers leave a run alone; an empty reason: not any more."""
+        """Say why a worker leaves a run alone; an empty reason: not any more. A step that is appended ends it, too."""
 
     async def forget(self, run_ids: Sequence[str], now: int, dry_run: bool = False) -> None:
         """Remove runs that have ended, and leave a tombstone for each. Raises `UsageError` if one is still needed.

@@ -2,7 +2,8 @@
 
 - It sleeps until something is due, it is woken, or another process has written; it never scans what waits.
 - A run that cannot be read, is of a style that is not known here, or wants what its user has not allowed (`admit`), is
-  set aside with a warning before anything of it is performed: the others continue.
+  set aside with a warning before anything of it is performed: the others continue. That is one worker's word: each
+  other one tries for itself, once.
 - Commands that other processes have withdrawn while they are performed here are cancelled.
 """
 
@@ -36,6 +37,8 @@ Admit = Callable[[Run[Any]], Awaitable[None]]
 """Raises `UsageError` for a run that must not be worked on here, with what to do about it."""
 KNOWN_RUNS = 10_000
 """Runs that are remembered as admitted."""
+MOST_REFUSED = 1_000
+"""Runs that are remembered as set aside here. After that many, what others set aside is left alone, too."""
 
 
 class Sweeper:
@@ -55,6 +58,8 @@ class Sweeper:
         self._offers = offers
         self._admit = admit
         self._admitted: set[str] = set()
+        self._refused: set[str] = set()
+        """What this worker has set aside, and does not try again by itself."""
         self._included: dict[str, None] = {}
         """Runs outside the scope whose families it works on, because this process has moved them."""
         self.worker_id = 0
@@ -175,7 +180,9 @@ class Sweeper:
         worker_id = self.worker_id
         jobs = []
         for scope in self._scopes():
-            for task in await self._journal.claim(worker_id, self._clock(), room, scope, self._offers):
+            for task in await self._journal.claim(
+                worker_id, self._clock(), room, scope, self._offers, self._remembered
+            ):
                 failpoint("worker.after_claim")
                 log.info("%s/%s: taken by worker %d", task.run_id, task.number, worker_id)
                 job = await self._job(task, worker_id)
@@ -196,6 +203,8 @@ class Sweeper:
                 opened = await self._engine.opened(task.run_id, task.number, superseded=True)
             if not task.superseded:  # what is only to be cleaned up changes nothing
                 await self._check_admitted(task.run_id)
+                if task.set_aside:
+                    await self._journal.set_aside(task.run_id, "")
         except (*UNUSABLE, UsageError) as error:
             await self._set_aside(task.run_id, task.number, worker_id, error)
             return None
@@ -229,21 +238,32 @@ class Sweeper:
         await self._set_aside(job.run_id, job.number, job.worker_id, error)
 
     async def _set_aside(self, run_id: str, number: int, worker_id: int, error: Exception) -> None:
-        await self._journal.give_back(run_id, number, worker_id)
         if isinstance(self._scope, Tree):
+            await self._journal.give_back(run_id, number, worker_id)
             raise error  # its caller waits for this very run
-        log.error("Setting %s aside: %s", run_id, error)
+        log.log(logging.DEBUG if run_id in self._refused else logging.ERROR, "Setting %s aside: %s", run_id, error)
+        if len(self._refused) < MOST_REFUSED:
+            self._refused.add(run_id)
+        # in this order: who takes it next sees that it is set aside, and takes that back
         await self._journal.set_aside(run_id, str(error))
+        await self._journal.give_back(run_id, number, worker_id)
+
+    @property
+    def _remembered(self) -> set[str] | None:
+        """What `Journal.claim` is told of the runs that were refused here."""
+        return self._refused if len(self._refused) < MOST_REFUSED else None
+
+    async def next_due(self) -> int | None:
+        """When the next command that it would take is due."""
+        found = [await self._journal.next_due(scope, self._offers, self._remembered) for scope in self._scopes()]
+        return min((due for due in found if due is not None), default=None)
 
     async def _sleep(self, beat: int) -> None:
         """Wait until a timer is due, the sweeper is woken, or another process has written."""
         until = beat + round(HEARTBEAT * MICROS)
         self._full = self._runner.room <= 0
-        if not self._full:
-            for scope in self._scopes():
-                due = await self._journal.next_due(scope, self._offers)
-                if due is not None:
-                    until = min(until, due)
+        due = None if self._full else await self.next_due()
+        until = until if due is None else min(until, due)
         while not self._runner.stopping:
             left = (until - self._clock()) / MICROS
             if self._journal.changed():

@@ -66,6 +66,7 @@ class Worker:
         self.wake_by = self._sweeper.wake_by
         self.include = self._sweeper.include
         self.works_on = self._sweeper.works_on
+        self.next_due = self._sweeper.next_due
         self._stop_listening: Callable[[], None] | None = None
 
     async def start(self) -> None:

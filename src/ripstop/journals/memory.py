@@ -1,7 +1,7 @@
 """A journal in memory, put together: records and steps here, lists, outbox and care in modules of their own."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -369,7 +369,13 @@ class MemoryOutbox(Store):
         return [(worker, until >= now) for worker, until in self._workers.items()]
 
     async def claim(
-        self, worker_id: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+        self,
+        worker_id: int,
+        now: int,
+        room: int,
+        scope: Scope = ALL,
+        offers: Sequence[str] = ("",),
+        refused: Collection[str] | None = None,
     ) -> list[ClaimedCommand]:
         if isinstance(scope, Nothing):
             return []
@@ -380,7 +386,7 @@ class MemoryOutbox(Store):
             return []
         due = sorted(
             (item.due, self._runs[run_id].key, number, run_id)
-            for run_id, number, item in self._free(scope, offers)
+            for run_id, number, item in self._free(scope, offers, refused)
             if item.due is not None and item.due <= now
         )
         return [self._claimed(run_id, number, worker_id) for _, _, number, run_id in due[:room]]
@@ -397,15 +403,19 @@ class MemoryOutbox(Store):
             superseded=item.state == SUPERSEDED,
             woken=item.woken,
             awaits=item.awaits,
+            set_aside=bool(self._runs[run_id].set_aside),
             records=self._read(run_id),
         )
 
-    def _free(self, scope: Scope, offers: Sequence[str]) -> Iterator[tuple[str, int, Item]]:
+    def _free(
+        self, scope: Scope, offers: Sequence[str], refused: Collection[str] | None
+    ) -> Iterator[tuple[str, int, Item]]:
         """The commands in a scope that no worker has claimed."""
         families = self._families(scope.run_id) if isinstance(scope, Tree) else set()
         for run_id, stored in self._runs.items():
             named = isinstance(scope, Prefixed) and belongs_to(run_id, scope.name)
-            wanted = stored.root in families or ((named or isinstance(scope, All)) and not stored.set_aside)
+            may_try = not stored.set_aside or (refused is not None and run_id not in refused)
+            wanted = stored.root in families or ((named or isinstance(scope, All)) and may_try)
             for number, item in stored.outbox.items() if wanted else ():
                 if item.worker_id is None and item.needs in offers:
                     yield run_id, number, item
@@ -438,8 +448,11 @@ class MemoryOutbox(Store):
             if not item.needs and _can_be_taken(item, now)
         }
 
-    async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
-        return min((item.due for _, _, item in self._free(scope, offers) if item.due is not None), default=None)
+    async def next_due(
+        self, scope: Scope = ALL, offers: Sequence[str] = ("",), refused: Collection[str] | None = None
+    ) -> int | None:
+        free = self._free(scope, offers, refused)
+        return min((item.due for _, _, item in free if item.due is not None), default=None)
 
     async def superseded(self, worker_id: int) -> list[tuple[str, int]]:
         return [
@@ -581,7 +594,7 @@ class MemoryJournal(MemoryOutbox, MemoryLists, Maintenance):
         stored.head = hash_chain.link(stored.head, first.number, first.at, body)
         stored.steps.append(StoredStep(self._steps, first.number, first.at, body, stored.head))
         stored.length, stored.updated = last.number, last.at
-        stored.last = entry
+        stored.last, stored.set_aside = entry, ""
         self._blobs.update(entry.blobs)
         stored.blobs |= entry.blobs.keys() | used_in(entry.records)
         for change in entry.changes:

@@ -436,12 +436,28 @@ class WorkerConformance(JournalStories):
         assert await journal.next_due(ALL, OFFERS) == NOW + 1, "it would be looked for without end"
         assert await claimed(journal, worker_id, LATER) == [("b", 2)]
         assert await journal.next_due(ALL, OFFERS) is None
+        assert await journal.next_due(ALL, OFFERS, ["a"]) is None, "it has refused the run itself"
+        assert await journal.claim(worker_id, LATER, 10, ALL, OFFERS, ["a"]) == []
+        assert await journal.next_due(ALL, OFFERS, ["b"]) == NOW, "it may try what another has refused"
+        (task,) = await journal.claim(worker_id, LATER, 10, ALL, OFFERS, ["b"])
+        assert (task.run_id, task.number, task.set_aside) == ("a", 2, True)
+        await journal.give_back("a", 2, worker_id)
         assert await claimed(journal, worker_id, LATER, scope=Tree("a")) == [("a", 2)], "it was asked for by name"
         await journal.give_back("a", 2, worker_id)
         await journal.set_aside("a", "")
         info = await journal.run("a")
         assert info is not None and (info.status, info.set_aside) == ("working", "")
         assert await claimed(journal, worker_id, LATER) == [("a", 2)]
+
+    @story
+    async def test_a_step_ends_that_a_run_is_set_aside(self, journal: Journal, scribe: Scribe) -> None:
+        await journal.append(scribe.start("a", TOOL, TOOL))
+        worker_id = await journal.enrol(NOW)
+        assert await claimed(journal, worker_id) == [("a", 2), ("a", 3)]
+        await journal.set_aside("a", "not for another worker")
+        await journal.append(scribe.entry("a", answer(2), after=3, fence=(2, worker_id)))
+        info = await journal.run("a")
+        assert info is not None and (info.status, info.set_aside) == ("working", ""), "who appends can work on it"
 
     # Leases and fences
 

@@ -151,7 +151,7 @@ async def _shown_counts(app: "App") -> dict[str, int]:
 
 
 async def _nothing_due(app: "App", worker: "Worker") -> bool:
-    due = await app.engine.journal.next_due(offers=worker.offers)
+    due = await worker.next_due()
     return due is None or due > app.engine.clock()
 
 

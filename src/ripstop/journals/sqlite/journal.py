@@ -10,7 +10,7 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -422,7 +422,13 @@ class SqliteJournal:
         return dict(rows)
 
     async def claim(
-        self, worker_id: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+        self,
+        worker_id: int,
+        now: int,
+        room: int,
+        scope: Scope = ALL,
+        offers: Sequence[str] = ("",),
+        refused: Collection[str] | None = None,
     ) -> list[ClaimedCommand]:
         if isinstance(scope, Nothing):
             return []
@@ -432,10 +438,10 @@ class SqliteJournal:
                 for other, until in self._workers().items()
                 if other != worker_id and (until < now or self._liveness.gone(other))
             ]
-            if not dead and not self._outbox.due(self._looking.rows, now, 1, scope, offers):
+            if not dead and not self._outbox.due(self._looking.rows, now, 1, scope, offers, refused):
                 return []  # the usual case costs no write
         tasks: list[ClaimedCommand] = await self._commit.submit(
-            lambda db: self._claim(db, dead, worker_id, now, room, scope, offers)
+            lambda db: self._claim(db, dead, worker_id, now, room, scope, offers, refused)
         )
         for other in dead:
             self._liveness.bury(other)
@@ -450,13 +456,14 @@ class SqliteJournal:
         room: int,
         scope: Scope,
         offers: Sequence[str],
+        refused: Collection[str] | None,
     ) -> list[ClaimedCommand]:
         self._bury(db, now, *dead)
         if not db.execute(self._sql["is_enrolled"], (worker_id,)).fetchone():
             return []  # another worker took it for dead; its next heartbeat reports that
         tasks = []
-        for row in self._outbox.due(db.execute, now, room, scope, offers):
-            key, run_id, number, attempt, state, woken, _, awaits = row
+        for row in self._outbox.due(db.execute, now, room, scope, offers, refused):
+            key, run_id, number, attempt, state, woken, _, awaits, is_set_aside = row
             typed = isinstance(run_id, str) and is_count(number) and is_count(attempt) and is_count(woken)
             self._expect(typed, "a command in the outbox")
             db.execute(self._sql["take"], (worker_id, key, number))
@@ -470,6 +477,7 @@ class SqliteJournal:
                     superseded=state == SUPERSEDED,
                     woken=woken,
                     awaits=awaits or "",
+                    set_aside=bool(is_set_aside),
                 )
             )
         return tasks
@@ -488,11 +496,13 @@ class SqliteJournal:
         self._expect(all(isinstance(run_id, str) for run_id in found), "the name of a run")
         return found
 
-    async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
+    async def next_due(
+        self, scope: Scope = ALL, offers: Sequence[str] = ("",), refused: Collection[str] | None = None
+    ) -> int | None:
         if isinstance(scope, Nothing):
             return None
         with Explained(self._path):
-            due = self._outbox.next_due(self._looking.rows, scope, offers)
+            due = self._outbox.next_due(self._looking.rows, scope, offers, refused)
         self._expect(all(type(time) is int for time in due), "the time of a command")
         return min(due, default=None)
 

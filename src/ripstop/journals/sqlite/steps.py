@@ -7,7 +7,7 @@
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -40,26 +40,34 @@ class SqliteOutbox:
     def __init__(self) -> None:
         self._sql = queries()
 
-    def due(self, query: Query, now: int, room: int, scope: Scope, offers: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Up to `room` rows, those first that are due first: (run, id, number, attempt, state, woken, due, awaits)."""
+    def due(
+        self, query: Query, now: int, room: int, scope: Scope, offers: Sequence[str], refused: Collection[str] | None
+    ) -> list[tuple[Any, ...]]:
+        """Up to `room` rows, those first that are due first.
+
+        They are (run, id, number, attempt, state, woken, due, awaits, is set aside).
+        """
         if isinstance(scope, Tree):
             given = {**self._within(query, scope, offers), "now": now, "room": room}
             return list(query(self._sql["due_now_in"], given))
         if isinstance(scope, Prefixed):
-            return list(query(self._sql["due_now_named"], {**_named(scope, offers), "now": now, "room": room}))
+            given = {**_named(scope, offers, refused), "now": now, "room": room}
+            return list(query(self._sql["due_now_named"], given))
         found: list[tuple[Any, ...]] = []
+        given = {"now": now, "room": room, "refused": _json_or_null(refused)}
         for needs in offers:
-            found += query(self._sql["due_now"], {"needs": needs, "now": now, "room": room})
+            found += query(self._sql["due_now"], {**given, "needs": needs})
         return sorted(found, key=lambda row: (row[6], row[0], row[2]))[:room] if len(offers) > 1 else found
 
-    def next_due(self, query: Query, scope: Scope, offers: Sequence[str]) -> list[int]:
+    def next_due(self, query: Query, scope: Scope, offers: Sequence[str], refused: Collection[str] | None) -> list[int]:
         """The times of which the first is wanted."""
         if isinstance(scope, Tree):
             rows = list(query(self._sql["next_due_in"], self._within(query, scope, offers)))
         elif isinstance(scope, Prefixed):
-            rows = list(query(self._sql["next_due_named"], _named(scope, offers)))
+            rows = list(query(self._sql["next_due_named"], _named(scope, offers, refused)))
         else:
-            rows = [row for needs in offers for row in query(self._sql["next_due"], (needs,))]
+            own = _json_or_null(refused)
+            rows = [row for needs in offers for row in query(self._sql["next_due"], {"needs": needs, "refused": own})]
         return [due for (due,) in rows if due is not None]
 
     def _within(self, query: Query, scope: Tree, offers: Sequence[str]) -> dict[str, Any]:
@@ -75,13 +83,17 @@ class SqliteOutbox:
         return found
 
 
-def _named(scope: Prefixed, offers: Sequence[str]) -> dict[str, Any]:
+def _named(scope: Prefixed, offers: Sequence[str], refused: Collection[str] | None) -> dict[str, Any]:
     first, behind = scope.bounds
-    return {"first": first, "behind": behind, "offers": _json(offers)}
+    return {"first": first, "behind": behind, "offers": _json(offers), "refused": _json_or_null(refused)}
 
 
-def _json(texts: Sequence[str]) -> str:
+def _json(texts: Collection[str]) -> str:
     return msgspec.json.encode(list(texts)).decode()
+
+
+def _json_or_null(texts: Collection[str] | None) -> str | None:
+    return None if texts is None else _json(texts)
 
 
 HEADS = 4096

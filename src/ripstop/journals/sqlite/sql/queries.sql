@@ -12,8 +12,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
 SELECT 1 FROM tombstones WHERE id = ?;
 
 -- name: advance_run
--- The optimistic check: no row changes if somebody else appended first.
-UPDATE runs SET length = ?, last = ?, head = ?, updated = ?, /* listed columns */
+-- The optimistic check: no row changes if somebody else appended first. Who appends can work on the run.
+UPDATE runs SET length = ?, last = ?, head = ?, updated = ?, set_aside = NULL, /* listed columns */
 WHERE key = ? AND length = ? AND head = ?;
 
 -- name: head_of
@@ -296,26 +296,27 @@ UPDATE outbox SET holder = NULL, due = CASE state WHEN 4 THEN :now ELSE due END 
 DELETE FROM workers WHERE id = ?;
 
 -- name: due_now
--- What is due and can be taken by a worker that offers what it needs.
-SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits
-FROM outbox INDEXED BY outbox_due JOIN runs ON runs.key = outbox.run
+-- What is due and can be taken by a worker that offers what it needs, and has not refused the run.
+SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits,
+runs.set_aside IS NOT NULL FROM outbox INDEXED BY outbox_due JOIN runs ON runs.key = outbox.run
 WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs = :needs AND outbox.due <= :now
-AND runs.set_aside IS NULL
+AND (runs.set_aside IS NULL OR (:refused IS NOT NULL AND runs.id NOT IN (SELECT value FROM json_each(:refused))))
 ORDER BY outbox.due, outbox.run, outbox.number LIMIT :room;
 
 -- name: due_now_in
--- The same, of the families in a JSON array of roots.
-SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits
-FROM json_each(:roots) AS root JOIN runs ON runs.root = root.value JOIN outbox ON outbox.run = runs.key
+-- The same, of the families in a JSON array of roots, refused or not.
+SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits,
+runs.set_aside IS NOT NULL FROM json_each(:roots) AS root JOIN runs ON runs.root = root.value JOIN outbox ON outbox.run = runs.key
 WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.due <= :now
 AND outbox.needs IN (SELECT value FROM json_each(:offers))
 ORDER BY outbox.due, outbox.run, outbox.number LIMIT :room;
 
 -- name: due_now_named
 -- The same, of the runs whose ids are in a range.
-SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits
-FROM runs JOIN outbox ON outbox.run = runs.key
-WHERE runs.id >= :first AND runs.id < :behind AND runs.set_aside IS NULL
+SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits,
+runs.set_aside IS NOT NULL FROM runs JOIN outbox ON outbox.run = runs.key
+WHERE runs.id >= :first AND runs.id < :behind
+AND (runs.set_aside IS NULL OR (:refused IS NOT NULL AND runs.id NOT IN (SELECT value FROM json_each(:refused))))
 AND outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.due <= :now
 AND outbox.needs IN (SELECT value FROM json_each(:offers))
 ORDER BY outbox.due, outbox.run, outbox.number LIMIT :room;
@@ -373,7 +374,8 @@ SELECT number FROM outbox WHERE run = (SELECT key FROM runs WHERE id = ?) AND st
 -- name: next_due
 -- When the first command falls due that `due_now` would find.
 SELECT outbox.due FROM outbox INDEXED BY outbox_due JOIN runs ON runs.key = outbox.run
-WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs = ? AND runs.set_aside IS NULL
+WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs = :needs
+AND (runs.set_aside IS NULL OR (:refused IS NOT NULL AND runs.id NOT IN (SELECT value FROM json_each(:refused))))
 ORDER BY outbox.due LIMIT 1;
 
 -- name: next_due_in
@@ -385,7 +387,8 @@ WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs IN (SELE
 -- name: next_due_named
 -- The same, of the runs whose ids are in a range.
 SELECT min(outbox.due) FROM runs JOIN outbox ON outbox.run = runs.key
-WHERE runs.id >= :first AND runs.id < :behind AND runs.set_aside IS NULL
+WHERE runs.id >= :first AND runs.id < :behind
+AND (runs.set_aside IS NULL OR (:refused IS NOT NULL AND runs.id NOT IN (SELECT value FROM json_each(:refused))))
 AND outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs IN (SELECT value FROM json_each(:offers));
 
 -- name: left_waiting
@@ -407,7 +410,7 @@ SELECT needs FROM outbox WHERE run = (SELECT key FROM runs WHERE id = :run) AND 
 SELECT runs.id FROM outbox JOIN runs ON runs.key = outbox.run WHERE outbox.awaits = ?;
 
 -- name: set_aside
--- Why workers leave a run alone; NULL: they do not.
+-- Why a worker leaves a run alone; NULL: none does.
 UPDATE runs SET set_aside = ? WHERE id = ?;
 
 -- name: bury
