@@ -50,6 +50,10 @@ def has_paused_after(refusals: int, view: View) -> bool:
     return view.status == "paused" and view.run.refused[0].count == refusals
 
 
+def has_met(refusals: int, view: View) -> bool:
+    return bool(view.run.refused) and view.run.refused[0].count == refusals
+
+
 def test_an_outage_pauses_the_run_and_says_who_how_often_and_what_is_next(tmp_path: Path) -> None:
     async def story() -> None:
         server = Server(TryAgain("no answer"))
@@ -178,6 +182,22 @@ def test_stopped_workers_do_not_use_up_the_patience(tmp_path: Path, refusal: Try
             assert view.status == "completed"
             refused = [one for one in await world.events("r") if isinstance(one, CallRefused)]
             assert len(refused) == 1 and refused[0].attempt == 6
+
+    asyncio.run(story())
+
+
+def test_time_without_a_worker_does_not_use_up_the_patience(tmp_path: Path) -> None:
+    async def story() -> None:
+        server, clock = Server(TryAgain("429")), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            for refusals in (1, 2):
+                worker = await world.work({AskAgent: agent(server)}, attempts=3, backoff=1.0)
+                if refusals == 1:
+                    await world.start("r", (AGENT,))
+                await world.until("r", partial(has_met, refusals))
+                await worker.stop()
+                assert (await world.engine.look("r")).status != "paused"
+                clock.pass_by(3600.0)
 
     asyncio.run(story())
 

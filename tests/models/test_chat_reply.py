@@ -158,6 +158,11 @@ def test_arguments_that_cannot_be_read_are_the_agents_mistake_and_named(chunk, n
     assert re.search(named, called.malformed) and len(called.malformed) < 400
 
 
+def test_a_call_that_was_cut_off_before_its_arguments_is_not_made():
+    (called,) = answer(call(arguments=""), {"choices": [{"delta": {}, "finish_reason": "length"}]}).calls
+    assert "before the arguments" in called.malformed
+
+
 def test_bad_utf8_and_a_byte_order_mark_are_read():
     data = json.dumps(said(content="hXi")).encode().replace(b"X", b"\xff")
     assert answer(b"\xef\xbb\xbf" + data).text == "h\ufffdi"

@@ -292,6 +292,28 @@ def test_an_account_without_money_is_no_failure_of_the_run_whatever_the_status(s
         heard(response(status, {"error": error}))
 
 
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, {"message": "x", "code": "invalid_api_key"}),
+        (400, {"message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}),
+        (422, {"message": "Incorrect API key provided"}),
+        (407, {"message": "the proxy wants a password"}),
+        (400, {"message": "x", "code": "model_not_found"}),
+        (400, {"message": "x", "type": "permission_error"}),
+    ],
+)
+def test_an_error_that_only_a_person_can_mend_waits_for_one_whatever_its_status(status, error):
+    with pytest.raises(Unavailable, match=f"answered {status}"):
+        heard(response(status, {"error": error}))
+
+
+@pytest.mark.parametrize("name", ["rate_limit_exceeded", "overloaded_error"])
+def test_an_error_that_passes_by_its_name_is_tried_again_whatever_its_status(name):
+    with pytest.raises(TryAgain):
+        heard(response(400, {"error": {"message": "x", "type": name}}))
+
+
 def test_a_rate_limit_that_speaks_of_a_quota_is_tried_again():
     error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota. Retry in 20 s."}
     with pytest.raises(TryAgain):

@@ -118,6 +118,11 @@ def test_a_used_up_quota_of_any_provider_waits_for_a_person():
             perform(raising(ModelHTTPError(status, "m", body)), ask())
 
 
+def test_a_key_that_a_provider_does_not_accept_waits_for_a_person_whatever_the_status():
+    with pytest.raises(Unavailable):
+        perform(raising(ModelHTTPError(400, "m", {"error": {"message": "API key not valid."}})), ask())
+
+
 def test_bad_arguments_are_told_to_the_agent():
     model = FunctionModel(lambda messages, info: ModelResponse(parts=[ToolCallPart("read", "{", "c")]))
     (called,) = perform(model, ask(tools=("read",)), tools=lambda names: [READ]).calls

@@ -605,7 +605,8 @@ class CommandRunner:
         tries, since = (known.tries + 1, known.since) if known and known.tries else (1, now)
         policy = self._retries.get(provider, self._retry)
         pause = pause_before_retry(trouble.after, policy.pause_after(tries))
-        is_used_up = not by_itself or policy.is_used_up(tries, (now - since) / MICROS, pause)
+        waited = now - max(since, self.began)  # no time in which perhaps nobody was there to try
+        is_used_up = not by_itself or policy.is_used_up(tries, waited / MICROS, pause)
         can_pause = type(job.opened.command) is AskAgent and self._policy(run).pauses
         if trouble.most and tries >= trouble.most:
             return self._answered(job, Failed(reason=str(trouble), fault="agent", usage=usage))

@@ -217,6 +217,8 @@ class Reply:
         id = _unused(call.id or f"call_{call.position}", taken)
         arguments, malformed = dict[str, Any](), ""
         try:
+            if self.is_cut and call is self._calls[-1] and call.whole is None and not "".join(call.pieces).strip():
+                raise UnreadableArguments("the reply ended before the arguments")
             arguments = self._redacted(self._arguments(call))
         except UnreadableArguments as error:
             malformed = self._without_secret(str(error)) + (SHORTER if self.is_cut else "")

@@ -37,10 +37,10 @@ from ripstop.kernel.text_limits import whole_characters
 from ripstop.security.addresses import UNCOMPRESSED, compression, parse_address, retry_after
 from ripstop.security.redaction import redacted
 
+from .accounts import says_no_quota, says_wrong_key
 from .api_key import KEY_NAME, OPENAI, ApiKey
 from .chat_format import messages_of, tools_of
 from .chat_reply import CALL_SECONDS, Reply, decoded
-from .quota import says_no_quota
 from .windows import says_too_long
 
 if TYPE_CHECKING:
@@ -203,13 +203,16 @@ NAMED = {
     "invalid_request_error": 400,
     "model_not_found": 404,
     "not_found_error": 404,
+    "overloaded_error": 529,
     "permission_error": 403,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
 }
-"""The statuses of errors that are only named, because they come within a reply."""
+"""The statuses of errors by name: they come within a reply, or with a status that says less."""
 PASSING = (408, 409, 425)
 """Statuses below 500 that may be gone next time, besides 429."""
+SAYS_LITTLE = (400, 422)
+"""Statuses that some servers give to every error: what its name means counts."""
 
 
 class OpenAICompatibleAgent:
@@ -379,6 +382,10 @@ class OpenAICompatibleAgent:
             return PromptTooLong(f"{told}.")
         if says_no_quota(status, words):
             return Unavailable(f"{told}. The account has used up what it may spend.", fault="definition")
+        if says_wrong_key(status, words):
+            status = 401
+        elif status in SAYS_LITTLE:
+            status = _status_named(body) or status
         if status == 429:
             return TryAgain(told, after=retry_after(headers), provider_wide=True)
         if status >= 500 or status in PASSING:
@@ -393,6 +400,17 @@ class OpenAICompatibleAgent:
                     fault="definition",
                 )
         return Refused(f"{told}. Check what the model {self._model!r} supports.", fault="agent")
+
+
+def _status_named(body: bytes) -> int:
+    """The status that the name of an error stands for; 0: it has none that is known."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return 0
+    error = found.get("error") if isinstance(found, dict) else None
+    names = (error.get("code"), error.get("status"), error.get("type")) if isinstance(error, dict) else ()
+    return next((NAMED[one] for one in names if isinstance(one, str) and NAMED.get(one, 400) != 400), 0)
 
 
 def _status_of(error: object) -> int:

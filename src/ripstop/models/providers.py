@@ -28,9 +28,9 @@ from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.security.redaction import redacted, secrets_in
 
+from .accounts import says_no_quota, says_wrong_key
 from .chat_reply import CALL_SECONDS, Reply
 from .provider_models import model_of
-from .quota import says_no_quota
 from .windows import says_too_long
 
 if TYPE_CHECKING:
@@ -254,11 +254,13 @@ def _trouble(error: Any) -> TryAgain | Refused:
         return PromptTooLong(str(error))
     if status is not None and says_no_quota(status, str(error)):
         return Unavailable(f"{error}. The account has used up what it may spend.", fault="definition")
+    said = f"{error}. Check the model's name and the provider's key in the environment."
+    if status is not None and says_wrong_key(status, str(error)):
+        return Unavailable(said, fault="definition")
     if status == 429:
         return TryAgain(str(error), after=error.retry_after, provider_wide=True)
     if status is None or status >= 500 or status in PASSING:
         return TryAgain(str(error), after=error.retry_after)
-    said = f"{error}. Check the model's name and the provider's key in the environment."
     if status in (401, 403, 404):
         return Unavailable(said, fault="definition")
     return Refused(said, fault="agent")
