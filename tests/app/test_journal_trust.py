@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +30,24 @@ from ripstop.security.known_journals import KnownJournal, KnownJournals
 from tests.harness.foreign_folder import DONE, PAYS, TOOLS, at_home_of, write_journal, write_project
 
 JOURNAL = Path(".ripstop/journal.db")
+
+PAYS_AND_DIES = """\
+import os, shutil, signal
+import ripstop
+
+
+@ripstop.tool("unsafe")
+def pay(euros: int) -> str:
+    "Copy the journal as it is now if it is little; else pay, and be killed before that is on record."
+    if euros < 10:
+        shutil.copytree(".ripstop", "copy")
+        return "paid"
+    with open(os.environ["BANK"], "a") as bank:
+        bank.write(f"{euros}\\n")
+    os.kill(os.getpid(), signal.SIGKILL)
+    return "paid"
+"""
+TWICE = {"calls": [{"tool": "pay", "args": {"euros": 1}}, {"tool": "pay", "args": {"euros": 9999}}]}
 
 PAID: list[int] = []
 
@@ -81,7 +100,7 @@ def test_no_worker_begins_on_a_foreign_journal(clone: Path, scope: Scope) -> Non
     assert PAID == []
     assert "neither made nor agreed to" in str(refused.value)
     assert any('pay  {"euros":9999}' in line for line in refused.value.shown)
-    assert [step.action for step in refused.value.next_steps] == ["trust"]
+    assert [step.action for step in refused.value.next_steps] == ["trust", "restore"]
 
 
 ACTIONS: dict[str, Callable[[App, str], Awaitable[Any]]] = {
@@ -306,11 +325,40 @@ def test_a_file_that_took_the_journals_place_and_has_more_than_was_seen_is_forei
         ForeignJournal, match="another file has taken its place, with other records than were seen"
     ) as refused:
         work(settings())
-    assert PAID == []
     refused.value.agree()
     work(settings())
-    assert PAID == [9999] and KnownJournals().get(own.id) is None
+    assert PAID == [] and KnownJournals().get(own.id) is None
+    assert asyncio.run(purposes()) == ["ripstop:restored"], "it may be the user's own, put back by hand"
     work(settings())  # asked once
+
+
+async def purposes() -> list[str]:
+    """What people are asked about."""
+    async with open_engine(settings()) as engine:
+        return [one.command.purpose for one in (await engine.desk()).items]
+
+
+def test_a_copy_put_back_in_place_after_a_call_of_a_killed_worker_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is copied while a worker lives, so nothing but what is noted before a call shows that more has happened."""
+    folder, state, bank = tmp_path / "mine", tmp_path / "state", tmp_path / "bank"
+    write_journal(folder / JOURNAL, folder, state, calls=TWICE)
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.delenv("RIPSTOP_STORE", raising=False)
+    monkeypatch.chdir(folder)
+    Path("bank_tools.py").write_text(PAYS_AND_DIES, encoding="utf-8")
+    command = [sys.executable, "-m", "ripstop", "--tools", "bank_tools", "work", "--until-idle"]
+    done = subprocess.run(command, env={**os.environ, "BANK": str(bank)}, capture_output=True, timeout=300)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert bank.read_text() == "9999\n"
+    for name in ("journal.db", "journal.db-wal"):
+        (JOURNAL.parent / name).write_bytes((Path("copy") / name).read_bytes())  # the same files
+    JOURNAL.with_name("journal.db-shm").unlink(missing_ok=True)
+    PAID.clear()
+    work(settings())
+    assert PAID == []
+    assert asyncio.run(purposes()) == ["ripstop:restored"]
 
 
 def test_a_journal_that_was_moved_and_has_more_than_was_seen_is_foreign(own: KnownJournal, tmp_path: Path) -> None:

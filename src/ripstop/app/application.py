@@ -214,7 +214,8 @@ class App:
         """Work on what the scope says. What `admit` refuses is set aside; a full disk ends it, unless `patient`."""
         self.check_journal()
         agents, messages = make_agents(self), Messages(self.engine, self._channels)
-        worker = make_worker(self, agents, messages, scope, admit, patient)
+        note = self._opened.try_to_note if self._opened else None
+        worker = make_worker(self, agents, messages, scope, admit, patient, note)
         before = self._worker
         try:
             await worker.start()

@@ -5,7 +5,7 @@
 - An id that somebody else has given is never known: a foreign journal gets a new one, too, when it is first worked on.
   So what its writer makes of it later is foreign again.
 - A file that has taken the journal's place and has more in it than was seen is foreign as well: who has a copy of a
-  journal has its id.
+  journal has its id. If its user agrees to it, its runs are held: it may also be his own, put back by hand.
 - Any other is *foreign*: it can be looked at, but nothing is written to it, so nothing of it is claimed, performed,
   delivered or answered, before its user agrees. A store that the user names (`--store`, `RIPSTOP_STORE`) is agreed to.
 - A consent is for the journal as it was shown: one that has changed since is asked about again. Nobody can agree to one
@@ -14,6 +14,7 @@
   restored: its runs are held before anything else happens (`app.restoring`), and it gets an id of its own.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -151,10 +152,20 @@ def _call(run_id: str, number: int, tool: str, arguments: dict[str, Any]) -> Ope
 class ForeignJournal(NotTrusted):
     """Raised before anything is done with a journal that its user has neither made nor agreed to."""
 
-    def __init__(self, agreed: KnownJournal, said: str, work: OpenWork, damage: Callable[[], list[Damage]]) -> None:
-        """`damage`: finds what is wrong with the journal, when its user is about to agree to it."""
+    def __init__(
+        self,
+        agreed: KnownJournal,
+        said: str,
+        work: OpenWork,
+        damage: Callable[[], list[Damage]],
+        own: str = "",
+    ) -> None:
+        """Args:
+        damage: Finds what is wrong with the journal, when its user is about to agree to it.
+        own: What to do if it is the user's own, from elsewhere.
+        """
         consent = Consent("journal", agreed.path, agreed.project)
-        look = Advice("It can be looked at. See what is open in it and ", _AGREE, ", or name it with --store.")
+        look = Advice("It can be looked at. See what is open in it and ", _AGREE, ", or name it with --store.", own)
         super().__init__(consent, said, look)
         self.work = work
         """What would be done."""
@@ -217,6 +228,9 @@ class JournalTrust:
         self._known = KnownJournals()
         self._id = ""
         """Once it is settled that the journal is the user's."""
+        self._writing = asyncio.Lock()
+        self._next_note: asyncio.Future[None] | None = None
+        """The note that has not begun yet: whoever comes now shares it."""
 
     async def judge(self) -> Judgement:
         """Say what the journal is. Nothing is changed. Raises `UsageError` if the state folder cannot be trusted."""
@@ -236,8 +250,10 @@ class JournalTrust:
             foreign = (_COPIED if original else _EXCHANGED if exchanged else _MOVED).format(known.path)
             moved_from = "" if original or exchanged else known.path
             restored = restored or (_TWIN.format(known.path) if original else "")
-        elif exchanged:
+        elif exchanged and known:
             foreign = _EXCHANGED.format(known.path)
+        if exchanged:
+            restored = restored or _REPLACED
         if known and not restored and await self._is_behind(known, place):
             restored = _BEHIND
         agreement = self._agreement(identity, await journal.heads()) if foreign or restored else ""
@@ -252,7 +268,8 @@ class JournalTrust:
         agreed = KnownJournal(found.agreement, self._here)
         said = found.foreign or f"was restored. {found.restored}"
         damage = partial(damage_of, Path(self._here), self._codec)
-        return ForeignJournal(agreed, f"{self._here} {said} Nothing in it is performed or answered.", work, damage)
+        said = f"{self._here} {said} Nothing in it is performed or answered."
+        return ForeignJournal(agreed, said, work, damage, "" if found.restored or found.moved_from else _OWN)
 
     async def settle(self, found: Judgement, hold: Callable[[JournalIdentity, str], Awaitable[None]], now: int) -> None:
         """Know the journal from now on. What may have happened since it was copied is held first.
@@ -279,9 +296,15 @@ class JournalTrust:
             self._forget(found.agreement)
 
     async def note(self) -> None:
-        """Remember how far the journal has come."""
-        if self._id and self._known.get(self._id):
-            with self._known.changing(self._id):
+        """Remember how far the journal has come at least now."""
+        if self._next_note is None:
+            self._next_note = asyncio.ensure_future(self._note())
+        await asyncio.shield(self._next_note)
+
+    async def _note(self) -> None:
+        async with self._writing:
+            self._next_note = None
+            if self._id and self._known.get(self._id):
                 self._keep(self._id, await self._journal.place())
 
     async def _renamed(self, identity: JournalIdentity, is_put_back: bool) -> str:
@@ -307,9 +330,10 @@ class JournalTrust:
             self._known.forget(id)
 
     def _keep(self, id: str, place: JournalPlace) -> None:
+        """Note a place, unless another process has noted one of the same file that is further."""
         seen = KnownJournal(id, self._here, place.position, place.digest, place.workers, self._journal.file)
         if self._known.get(id) != seen:
-            self._known.keep(seen)
+            self._known.keep(seen, partial(_is_newer, seen))
 
     def _agreement(self, identity: JournalIdentity, heads: str) -> str:
         return agreement_id(identity.id, identity.copied, self._here, heads)
@@ -343,12 +367,24 @@ class JournalTrust:
 
 _UNKNOWN = "is a journal that you have neither made nor agreed to: it may have come with the folder."
 _NAMELESS = "is a journal of an earlier version, which does not say whose it is: it may have come with the folder."
+_OWN = Advice(
+    " If it is a copy of your own, from another machine or from before, move it away and ",
+    NextStep("restore", "restore it", "put it back with `{}`"),
+    ": then it is asked what may have happened since.",
+)
 _MOVED = "is your journal that was at {} before."
 _EXCHANGED = "has the id of your journal {}, but another file has taken its place, with other records than were seen."
 _COPIED = "is a copy of your journal at {}, which is still there."
 _COPY = "It is a copy, from a backup."
 _TWIN = "It is a copy of {}, which is still there."
+_REPLACED = "Another file has taken its place: it can have been put back from a copy."
 _BEHIND = "It has not come as far as it was seen before: it was put back from a copy."
+
+
+def _is_newer(seen: KnownJournal, known: KnownJournal) -> bool:
+    """Whether no other process has noted meanwhile that the same file is further."""
+    is_same = (known.path, known.file) == (seen.path, seen.file)
+    return not is_same or (seen.position, seen.workers) >= (known.position, known.workers)
 
 
 def _same_file(one: str, other: str) -> bool:

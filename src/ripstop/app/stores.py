@@ -127,6 +127,13 @@ class OpenedJournal(NamedTuple):
         if self.trust:
             await self.trust.note()
 
+    async def try_to_note(self) -> None:
+        """The same; where it cannot be remembered, work goes on: the worker meets the trouble too, or it passes."""
+        try:
+            await self.note()
+        except (JournalError, UsageError) as error:
+            log.warning("It cannot be remembered how far the journal has come: %s", error)
+
 
 @asynccontextmanager
 async def noting(opened: OpenedJournal | None) -> AsyncIterator[None]:
@@ -134,10 +141,7 @@ async def noting(opened: OpenedJournal | None) -> AsyncIterator[None]:
 
     async def note_for_ever() -> None:
         while opened:
-            try:
-                await opened.note()
-            except (JournalError, UsageError) as error:  # the worker meets it too, or it passes
-                log.warning("It cannot be remembered how far the journal has come: %s", error)
+            await opened.try_to_note()
             await asyncio.sleep(NOTE_INTERVAL)
 
     task = asyncio.create_task(note_for_ever())

@@ -1,5 +1,6 @@
 """What performs the commands of an app's runs: a performer for each kind of them, and the worker that has them all."""
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ripstop.engine.children import ChildAnswers, Children
@@ -46,6 +47,7 @@ def make_worker(
     scope: Scope,
     admit: Admit | None,
     patient: bool,
+    before_effect: Callable[[], Awaitable[None]] | None,
 ) -> Worker:
     """A worker that has not started yet."""
     settings, engine, state = app.settings, app.engine, state_folder()
@@ -69,4 +71,5 @@ def make_worker(
         scope=scope,
         admit=admit,
         patient=patient,
+        before_effect=before_effect,
     )

@@ -239,6 +239,8 @@ class CommandRunner:
         self._idle.set()
         self.stopping = False
         self.failure: BaseException | None = None  # why it gave up, if it did
+        self.before_effect: Callable[[], Awaitable[None]] | None = None
+        """Awaited before each call that may have an effect outside: its command is on record by then."""
         self.on_room: Callable[[], None] = lambda: None
         """Called when there is room for another command."""
         self.on_unusable: Callable[[Job, Exception], Awaitable[None]] = _raise
@@ -392,6 +394,7 @@ class CommandRunner:
             return settled
         if not job.begun and not await self._begin(job):
             return await self._report_unneeded(job)
+        await self._note_before(command)
         key = (job.run_id, job.number)
         if kind is not StartRun:
             self._progress[key] = progress
@@ -431,6 +434,11 @@ class CommandRunner:
             return type(job.opened.command) is StartRun
         failpoint("worker.after_begin")
         return True
+
+    async def _note_before(self, command: Command) -> None:
+        """Let it be noted how far the journal has come, so that a copy of before shows that a call may be missing."""
+        if self.before_effect and acts_outside(command) and self.kind(command) is not Kind.PURE:
+            await self.before_effect()
 
     async def _allowed(self, job: Job, run: Run[Any], provider: str) -> Departure | None:
         """Wait until a call to a provider may go out; at once if somebody wants it made again now."""

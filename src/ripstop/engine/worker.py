@@ -8,7 +8,7 @@ while, then gives everything back; the runs can be resumed.
 It has no clock of its own: leases and timers go by the engine's, which is the store's where that has one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from ripstop.kernel.outages import RetryPolicy
 from ripstop.kernel.outbox import Opened
@@ -36,12 +36,14 @@ class Worker:
         scope: Scope = ALL,
         admit: Admit | None = None,
         patient: bool = False,
+        before_effect: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Args:
         retry: How patient it is with those that refuse calls.
         retries: The same for single providers, by their names.
         admit: Checks a run before the first of its commands that this worker finds is performed.
         patient: Whether it goes on when a store that was unreachable works again, as a service must, or gives up.
+        before_effect: Awaited before each call that may have an effect outside, once its command is on record.
         """
         self._engine = engine
         self._clock = engine.clock
@@ -55,6 +57,7 @@ class Worker:
         self.held = limit.held
         """Which providers get no calls now, for how many seconds."""
         self._runner = CommandRunner(engine, performers, limit, concurrency, retry, retries or {}, patient)
+        self._runner.before_effect = before_effect
         self._sweeper = Sweeper(engine, self._runner, scope, self.offers, admit)
         self.dispatch = self._runner.dispatch
         self.withdraw = self._runner.withdraw

@@ -61,15 +61,27 @@ class UserFile:
     def locked(self) -> Iterator[None]:
         """Let no other process change it meanwhile. Raises `OSError`."""
         make_private_folder(self.path.parent)
-        lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = self._lock()
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
             os.close(lock)
 
+    def _lock(self) -> int:
+        path = self.path.with_suffix(".lock")
+        while True:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if os.path.lexists(path) and os.path.samestat(os.fstat(lock), os.stat(path)):
+                    return lock
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)  # whoever held it has removed it, so the next one does not wait for us
+
     def write(self, content: msgspec.Struct) -> None:
-        """Write all of it; only while it is locked. Raises `OSError`."""
+        """Write all of it; only while it is locked, because the new file has one name. Raises `OSError`."""
         data = msgspec.json.format(msgspec.json.encode(content), indent=1)
         new = self.path.with_name(f"{self.path.name}.new")
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -14,8 +14,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -24,7 +23,7 @@ from ripstop.kernel.advice import NextStep
 from ripstop.kernel.errors import UsageError
 
 from .consent import UserFile
-from .files import OURS, make_private_folder, state_folder
+from .files import OURS, state_folder
 
 FOLDER = "journals"
 AGAIN = NextStep("trust", "agree again", "agree again: {}")
@@ -92,14 +91,20 @@ class KnownJournals:
             return _in_this_process.get((self._folder, id))
         return found if found.id == id else None
 
-    def keep(self, journal: KnownJournal) -> None:
-        """Know a journal from now on. Where that cannot be written, this process does."""
+    def keep(self, journal: KnownJournal, is_newer: Callable[[KnownJournal], bool] = lambda _: True) -> None:
+        """Know a journal from now on. Where that cannot be written, this process does.
+
+        Args:
+            is_newer: Whether it takes the place of what is known of it; looked at while nobody else changes that.
+        """
         file = self._file(journal.id)
         try:
             if file is None:
                 raise OSError("the user has no home")
-            make_private_folder(file.path.parent)
-            file.write(journal)
+            with file.locked():
+                known = self._read(journal.id)
+                if known is None or is_newer(known):
+                    file.write(journal)
         except OSError as error:
             if (self._folder, journal.id) not in _in_this_process:
                 log.info("The journal %s cannot be remembered: %s", journal.path, error.strerror or error)
@@ -113,31 +118,15 @@ class KnownJournals:
         file = self._file(id)
         if file is None:
             return
-        for path in (file.path, file.path.with_suffix(".lock")):
-            if not os.path.lexists(path):  # a file system that is read-only says so also of what is not there
-                continue
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                raise UsageError(f"{path} cannot be removed: {error.strerror}.") from error
-
-    @contextmanager
-    def changing(self, id: str) -> Iterator[None]:
-        """Let no other process change what is known of a journal meanwhile, as far as that can be had."""
-        file = self._file(id)
-        if file is None:
-            yield
-            return
+        lock = file.path.with_suffix(".lock")
+        if not os.path.lexists(file.path) and not os.path.lexists(lock):
+            return  # a file system that is read-only says so also of what is not there
         try:
-            lock = file.locked()
-            lock.__enter__()
-        except OSError:  # nothing can be written there: then nobody else does
-            yield
-            return
-        try:
-            yield
-        finally:
-            lock.__exit__(None, None, None)
+            with file.locked():
+                file.path.unlink(missing_ok=True)
+                lock.unlink(missing_ok=True)
+        except OSError as error:
+            raise UsageError(f"{file.path} cannot be removed: {error.strerror}.") from error
 
     def all(self) -> list[KnownJournal]:
         """Every journal that is known, by its path."""
