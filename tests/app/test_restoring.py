@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from ripstop import ALL, App, DeskQuery, ForeignJournal, RunQuery, Settings, UsageError, tool
+from ripstop import ALL, App, DeskQuery, ForeignJournal, Question, RunQuery, Settings, UsageError, tool
 from ripstop.app.bulk_answers import answer_all
 from ripstop.app.plugins import installed
 from ripstop.app.restore import RestoredJournal, restore_journal
@@ -317,6 +317,35 @@ def test_an_answer_that_fits_no_such_question_is_refused_also_where_none_is_open
     assert (
         done.exit_code == 2 and "The answer is missing. Expected one of: happened, ask, continue, end." in done.output
     )
+
+
+def test_one_answer_that_lets_calls_be_made_shows_all_of_them_whole(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    put_back(tmp_path / "copy.db")
+    assert work() == {"waiting": 1}
+    done = CliRunner().invoke(cli, ["answer", "--all", "restored", "continue"])
+    assert done.exit_code == 0, done.output
+    shown, answered = done.output.split("Answered 1 question: continue.")
+    assert '{"euros":9999}' in shown and "pay" in shown and "Answered" not in shown and answered
+
+
+def test_who_does_not_agree_to_the_calls_that_are_shown_answers_nothing(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    put_back(tmp_path / "copy.db")
+    work()
+    seen: list[str] = []
+
+    async def story() -> None:
+        async def refuse(questions: list[Question]) -> bool:
+            seen.extend(question.run_id for question in questions)
+            return False
+
+        async with open_engine(settings(), to_act=True) as engine:
+            assert (await answer_all(engine, RESTORED, CONTINUE, agree=refuse)).answered == ()
+            assert (await answer_all(engine, RESTORED, HAPPENED, agree=refuse)).answered, "it lets none be made"
+
+    asyncio.run(story())
+    assert len(seen) == 1 and PAID == []
 
 
 def test_a_backup_that_is_not_there_is_not_taken_for_a_journal_to_be_made(mine: Path, tmp_path: Path) -> None:

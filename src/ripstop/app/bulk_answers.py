@@ -4,6 +4,7 @@ They are alike, and there can be hundreds of them after a restore. Any other que
 answered by itself.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec import Struct
@@ -23,6 +24,11 @@ CHOICES = {DOUBT: (*DOUBT_CHOICES, GO_ON), RESTORED: tuple(RESTORED_CHOICES)}
 """What such questions can be answered with, by their purpose."""
 
 
+LETS_CALLS = ("again", "continue")
+"""Choices after which calls are made that the questions show."""
+Agree = Callable[[list[Question]], Awaitable[bool]]
+
+
 class BulkAnswers(Struct, frozen=True):
     answered: tuple[str, ...]
     """The questions, as `run/number`."""
@@ -31,23 +37,41 @@ class BulkAnswers(Struct, frozen=True):
 
 
 async def answer_all(
-    engine: Engine, purpose: str, choice: str, words: str = "", by: str = "", tool: str = ""
+    engine: Engine,
+    purpose: str,
+    choice: str,
+    words: str = "",
+    by: str = "",
+    tool: str = "",
+    agree: Agree | None = None,
 ) -> BulkAnswers:
     """Give one answer to every open question of a purpose; with `tool` only where a call of it is in doubt, or open.
 
     Answers that were given stay if a later one is refused. Raises `UsageError` if no question accepts the answer, if
     `choice` is not one that such questions have, or if there are questions but none is about `tool`.
+
+    Args:
+        agree: Is shown the questions whose answer lets calls be made; if it does not agree, nothing is answered.
     """
     if choice not in CHOICES[purpose]:
         raise UsageError(f"{shown(choice)} is not an answer to them. Expected one of: {', '.join(CHOICES[purpose])}.")
     answered, refused, others = list[str](), dict[str, str](), set[str]()
+    wanted = list[Question]()
     for question in await _questions(engine, purpose):
-        name = f"{question.run_id}/{question.number}"
         try:
-            run = (await engine.look(question.run_id)).run
-            if tool and tool not in (tools := _tools(run, question)):
-                others |= tools
-                continue
+            tools = _tools((await engine.look(question.run_id)).run, question) if tool else set[str]()
+        except RunDamaged as error:
+            refused[_name(question)] = str(error)
+            continue
+        if tool and tool not in tools:
+            others |= tools
+        else:
+            wanted.append(question)
+    if agree and wanted and choice in LETS_CALLS and not await agree(wanted):
+        return BulkAnswers((), {})
+    for question in wanted:
+        name = _name(question)
+        try:
             await engine.answer(question.run_id, question.number, words, choice=choice, by=by)
             answered.append(name)
         except QuestionClosed:
@@ -59,6 +83,10 @@ async def answer_all(
     if others and not answered:
         raise UsageError(f"None of them is about a call of {shown(tool)}. They are about: {', '.join(sorted(others))}.")
     return BulkAnswers(tuple(answered), refused)
+
+
+def _name(question: Question) -> str:
+    return f"{question.run_id}/{question.number}"
 
 
 async def _questions(engine: Engine, purpose: str) -> list[Question]:

@@ -13,6 +13,7 @@ COMMANDS = {
     "doctor": "doctor",
     "fork": "fork {} --at N",
     "install_model": "model install",
+    "restore": "restore BACKUP",
     "resume": "resume {}",
     "run": "run",
     "trust": "trust {}",

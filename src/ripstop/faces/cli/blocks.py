@@ -76,8 +76,8 @@ def print_arguments(console: "Console", arguments: Mapping[str, Any], folded_by:
     for name, value in arguments.items():
         key = (f"{visible_line(name)}: ", "bold")
         text = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-        one_line = text if not isinstance(value, str) else msgspec.json.encode(text).decode()
-        if len(one_line) <= ARGUMENT and "\n" not in one_line:
+        one_line = msgspec.json.encode(value).decode()
+        if len(one_line) <= ARGUMENT:
             print_indented(console, 4, key, one_line)
         elif folded_by:
             more = f"… ({len(text):,} characters; all of them: {folded_by})"

@@ -12,7 +12,7 @@ from ripstop.kernel.desk_kinds import DOUBTED, HANDOFF, KINDS, PAUSED, SET_ASIDE
 from ripstop.text.plurals import count
 
 from .options import Options, pairs, shared_options, user_name
-from .terminal import at_terminal, console_for, say, say_json
+from .terminal import at_terminal, can_ask, confirm, console_for, say, say_json
 from .words import (
     CHOICE,
     TEXT,
@@ -31,6 +31,7 @@ from .words import (
 
 if TYPE_CHECKING:
     from ripstop.engine.engine import Engine
+    from ripstop.engine.ports import Question
     from ripstop.history.answers import GivenAnswer
     from ripstop.history.desk import DeskItem
     from ripstop.kernel.errors import UsageError
@@ -158,15 +159,29 @@ def _answer_one(
 def _answer_all(options: Options, kind: str, tool: str, choice: str, words: str, by: str) -> None:
     from ripstop.app.bulk_answers import CHOICES, BulkAnswers, answer_all
     from ripstop.app.stores import open_engine
+    from ripstop.history.desk import desk_item
 
     if not choice:
         raise click.UsageError(f"The answer is missing. Expected one of: {', '.join(CHOICES[BULK[kind]])}.")
 
-    async def tell() -> BulkAnswers:
+    async def tell() -> BulkAnswers | None:
         async with open_engine(options.settings(), to_act=True) as engine:
-            return await answer_all(engine, BULK[kind], choice, words, by, tool)
+            agreed = True
+
+            async def agree(questions: "list[Question]") -> bool:
+                nonlocal agreed
+                for one in questions:
+                    show_item(await desk_item(engine, one, with_texts=False), whole=True, with_command=False)
+                    say()
+                agreed = not can_ask() or confirm("All of these calls can be made after that. Answer so?")
+                return agreed
+
+            done = await answer_all(engine, BULK[kind], choice, words, by, tool, None if options.as_json else agree)
+            return done if agreed else None
 
     done = asyncio.run(tell())
+    if done is None:
+        return say("Nothing was answered.", err=True)
     if options.as_json:
         return say_json({"answered": list(done.answered), "refused": done.refused})
     for question, reason in done.refused.items():

@@ -170,6 +170,9 @@ def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revo
         say("Nothing was agreed to.", err=True)
         sys.exit(DECLINED)
     for refusal in refusals:
+        if yes and not options.as_json:  # else it was shown with the question
+            for line in refusal.shown:
+                say(f"  {line}", err=True)
         refusal.agree()
     if not wanted and not options.as_json:
         return _show_known(options, [one for one in consents.all() if one.project == _project()], named)
