@@ -2,7 +2,8 @@
 
 - It is the reply's end: what a closing fence, blanks or a courtesy ("Thanks!") add says nothing.
 - No object has a key twice, since readers disagree on which one counts.
-- No other object of the reply says otherwise under the same key. Objects in files that the reply delivers say nothing.
+- No other object of the reply says otherwise under the same key.
+- Objects in files that the reply delivers say nothing: a reply that ends with such a file has not said its last word.
 
 For deciding only: what a run has gone by is read with `reply`, which takes what there is.
 """
@@ -41,12 +42,19 @@ def check_end(text: str, key: str) -> tuple[dict[str, Any], str, str]:
     behind = behind.strip(_FENCES)
     if behind and not is_courtesy(behind):
         raise NoReply("something follows it, or is around it, and the reply has to end with it")
+    files = _files_in(text)
+    if files and reply.without_thinking(text).count(source) <= sum(content.count(source) for content in files):
+        raise NoReply(f"the last JSON object with {key!r} is in a file that the reply delivers, so it decides nothing")
     return found, source, rest
 
 
-def _compare(text: str, rest: str, decisions: dict[str, Any]) -> None:
+def _files_in(text: str) -> list[str]:
     delivered = (one for one in deliveries(text) if not isinstance(one, Unclear))
-    files = [one.replace if isinstance(one, Edit) else one.content for one in delivered]
+    return [one.replace if isinstance(one, Edit) else one.content for one in delivered]
+
+
+def _compare(text: str, rest: str, decisions: dict[str, Any]) -> None:
+    files = _files_in(text)
     for _ in range(MAX_OTHERS):
         try:
             other, source, rest = reply.last_part(rest, DECISIONS)

@@ -26,6 +26,7 @@ from ripstop.styles.final_object import final_decisions
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.state import VALUES, TurnFinished
 from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.reply import NoReply
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
 from ripstop.testing.scenarios import Given
@@ -185,6 +186,7 @@ def test_an_approval_that_is_not_the_replys_last_word_is_none(text: str) -> None
         f"It is good.\n{QUOTED}\n\nThank you!",
         f"{QUOTED}\n<think>done</think>",
         f'a/b.json\n```json\n{{"decisions": {{"approved": false}}}}\n```\n{QUOTED}',
+        f"a/b.json\n```json\n{QUOTED}\n```\n{QUOTED}",
         f'The form is {{"content": "what you did", "decisions": {{}}}}, so:\n{QUOTED}',
         '{"content": "approved: {\\"decisions\\": 1}", "decisions": {"approved": true, "why": "\\"approved\\""}}',
     ],
@@ -192,6 +194,20 @@ def test_an_approval_that_is_not_the_replys_last_word_is_none(text: str) -> None
 @pytest.mark.req("S1-48")
 def test_an_approval_with_nothing_but_form_around_it_counts(text: str) -> None:
     assert final_decisions(text)[1]["approved"] is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a/example.json\n```json\n{QUOTED}\n```",
+        f"a/b.md\n```\nhello\n```\na/example.json\n```json\n{QUOTED}\n```",
+        f"```json a/example.json\n{QUOTED}\n```\nThank you!",
+    ],
+)
+@pytest.mark.req("S1-48")
+def test_an_object_in_a_file_that_the_reply_delivers_decides_nothing(text: str) -> None:
+    with pytest.raises(NoReply, match="is in a file that the reply delivers"):
+        final_decisions(text)
 
 
 def test_a_run_warns_once_of_another_model_and_of_a_filter() -> None:
