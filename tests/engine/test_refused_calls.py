@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ripstop.engine.engine import View
-from ripstop.engine.performers import Request, TryAgain, Unavailable
+from ripstop.engine.performers import InDoubt, Kind, Request, TryAgain, Unavailable
 from ripstop.history.outages import outages
-from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolReturned
 from ripstop.kernel.errors import QuestionClosed, RunHasEnded
-from ripstop.kernel.events import Answered, CallRefused, Ended
+from ripstop.kernel.events import Answered, CallRefused, Ended, RetryRequested
 from ripstop.kernel.outages import GIVE_UP, RETRY, RetryPolicy, pause_of_outage
 from ripstop.testing import FakeClock
 from tests.engine.world import Does, World, a_world
@@ -245,6 +245,31 @@ def test_a_paused_call_succeeds_by_itself_and_leaves_the_desk(tmp_path: Path) ->
             world.worker.wake()  # type: ignore[union-attr]
             await world.ended("r")
             assert await world.desk() == []
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("retries", [1, 3])
+def test_a_retry_makes_no_call_again_that_is_in_doubt_since_it_was_refused(tmp_path: Path, retries: int) -> None:
+    """It was refused, so nothing had happened; but then it was made again, and nobody knows what came of that."""
+
+    async def story() -> None:
+        def pay(request: Request) -> ToolReturned:
+            if request.attempt == 1:
+                raise TryAgain("closed", after=0.001)
+            raise InDoubt("no answer")
+
+        async with a_world(tmp_path / "j.db") as world:
+            bank = Does(pay, kind=Kind.UNSAFE)
+            worker = await world.work({CallTool: bank}, backoff=0.001)
+            await world.start("r", (TOOL,))
+            await world.until("r", lambda view: bool(view.run.doubts))
+            for _ in range(retries):
+                await world.engine.retry("r", by="ann")
+            await worker.idle()
+            assert len(bank.asked) == 2 and len(await world.desk()) == 1
+            assert RetryRequested not in [type(fact) for fact in await world.events("r")]
+            assert await world.journal.verify() == []
 
     asyncio.run(story())
 

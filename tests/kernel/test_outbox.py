@@ -119,7 +119,7 @@ def test_a_doubt_holds_and_a_repetition_releases() -> None:
     story = told(TOOL)
     held, question = changes(story, Doubted(to=3, evidence="x"))
     assert held == Held(3) and isinstance(question, Opened)
-    assert changes(story, PersonAnswered(choice=AGAIN)) == [Closed(5), Released(3, 3 * SECOND, unless_taken=True)]
+    assert changes(story, PersonAnswered(choice=AGAIN)) == [Closed(5), Released(3, 3 * SECOND, unless_begun=True)]
 
 
 def test_the_end_supersedes_what_is_open_and_has_a_worker_cancel_children() -> None:

@@ -318,9 +318,10 @@ class MemoryOutbox(Store):
             case Held(number=number) if number in outbox:
                 item = outbox[number]
                 item.due, item.worker_id, item.state = None, None, IN_DOUBT
-            case Released(number=number, due=again, unless_taken=unless_taken) if number in outbox:
+            case Released(number=number, due=again, unless_begun=unless_begun) if number in outbox:
                 item = outbox[number]
-                if not unless_taken or item.worker_id is None:
+                is_begun = item.worker_id is not None or item.state in (BEGUN, BEGUN_UNSAFE)
+                if not (unless_begun and is_begun):
                     item.due, item.worker_id, item.state = again, None, NOT_BEGUN
             case Finished(run=run_id, at=at):
                 for other in self._runs.values():

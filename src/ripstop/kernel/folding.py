@@ -347,6 +347,7 @@ def _with_troubled_call(run: Run[S], event: Event, at: int) -> Run[S]:
         run = _with_refusals(run, event.number, since=at, tries=0, again=at, pauses=0)
         return _at_work_again(run, event.number, at)
     if type(event) is Doubted:  # the question about it comes next, so time stops here
+        run = _without_refusals(run, event.to)  # a retry is for what did not happen, and that is not known any more
         return replace(run, work=after_closing(run.work, run.open, (*run.doubts.values(), *run.waiting, event.to)))
     if type(event) is CallRefused:
         return _refused(run, event, at)

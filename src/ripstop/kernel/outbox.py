@@ -80,8 +80,9 @@ class Released(Struct, frozen=True, gc=False):
 
     number: int
     due: int
-    unless_taken: bool = False
-    """A worker that has it in hand keeps it: what is to be done again is being done."""
+    unless_begun: bool = False
+    """A worker that has it in hand keeps it: what is to be done again is being done. And if one that is gone had begun
+    it, that stays known: it may have happened."""
 
 
 class Finished(Struct, frozen=True, gc=False):
@@ -167,7 +168,7 @@ def _plan_rare(before: Run[Any] | None, after: Run[Any], found: list[Change], re
     elif type(event) is CallRefused:
         found.append(Released(event.to, event.again) if event.again else Held(event.to))
     elif type(event) is Repeated:
-        found.append(Released(event.number, record.at, unless_taken=True))
+        found.append(Released(event.number, record.at, unless_begun=True))
     elif type(event) is Allowed and before and event.number in before.open:
         found.append(Released(event.number, record.at))  # one that is opened in this step is due as it is opened
     elif type(event) is Reopened and (opened := after.open.get(event.number)):

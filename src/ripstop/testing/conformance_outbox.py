@@ -78,6 +78,21 @@ class OutboxConformance(JournalStories):
         reply = Answered(to=2, answer=AgentReplied(text="hello"))
         await journal.append(scribe.entry("a", reply, after=5, at=soon, fence=(2, worker_id)))
 
+    @story
+    async def test_keeps_a_repeated_command_doubtful_that_a_worker_had_begun(
+        self, journal: Journal, scribe: Scribe
+    ) -> None:
+        gone = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", TOOL, worker_id=gone, begun=(2,)))
+        refused = CallRefused(to=2, reason="later", again=NOW)
+        await journal.append(scribe.entry("a", refused, after=2, fence=(2, gone)))
+        assert len(await claim(journal, gone)) == 1
+        await journal.begin("a", 2, gone, 2, repeatable=False)
+        await journal.leave(gone, NOW)
+        await journal.append(scribe.entry("a", RetryRequested(), Repeated(number=2), after=3, at=LATER))
+        (command,) = await claim(journal, await journal.enrol(LATER), LATER)
+        assert (command.number, command.doubtful, command.unsafe) == (2, True, True)
+
     # Superseded
 
     @story

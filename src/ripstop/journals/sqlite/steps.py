@@ -366,8 +366,8 @@ class Steps:
                 db.execute(sql["supersede"], {"at": at, "undo": undo, "run": key, "number": number})
             case Held(number=number):
                 db.execute(sql["hold_command"], (key, number))
-            case Released(number=number, due=at, unless_taken=unless_taken):
-                db.execute(sql["release_command"], (at, key, number, unless_taken))
+            case Released(number=number, due=at, unless_begun=unless_begun):
+                db.execute(sql["release_command"], (at, key, number, unless_begun))
             case Finished(run=run_id, at=at):
                 db.execute(sql["wake"], (at, run_id))
 

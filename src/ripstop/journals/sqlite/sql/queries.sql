@@ -144,8 +144,10 @@ WHERE run = :run AND number = :number;
 UPDATE outbox SET due = NULL, holder = NULL, state = 3 WHERE run = ? AND number = ?;
 
 -- name: release_command
--- Not in doubt any more: a worker can take it again. If the last parameter is true, one that has it in hand keeps it.
-UPDATE outbox SET due = ?, holder = NULL, state = 0 WHERE run = ? AND number = ? AND NOT (? AND holder IS NOT NULL);
+-- Not in doubt any more: a worker can take it again. If the last parameter is true, one that has it in hand keeps it, and
+-- what was begun stays begun.
+UPDATE outbox SET due = ?, holder = NULL, state = 0
+WHERE run = ? AND number = ? AND NOT (? AND (holder IS NOT NULL OR state IN (1, 2)));
 
 -- name: wake
 -- A run has ended with its family: every command that awaits it is due, to be answered; but not what is in doubt.
