@@ -132,6 +132,36 @@ def test_a_modify_of_what_was_never_delivered_is_compared_with_what_it_found(tmp
     assert changed_files(result["run"]) == both(*MADE), "for the delivery as a whole all of them are new"
 
 
+def prompts_of(run: str) -> list[str]:
+    records = [json.loads(line) for line in ripstop("log", run, "--json").stdout.splitlines()]
+    return [one["command"]["prompt"] for one in records if one.get("command", {}).get("type") == "ask_agent"]
+
+
+def test_a_change_is_not_lost_where_a_stage_asks_for_a_restart(tmp_path: Path) -> None:
+    assert deliver()[0] == 0
+    back = write_script(tmp_path, going_back(), "back.jsonl")
+    assert pass_all(*answer_of("--model", back, "modify", "--from", "coding", "make it red", "--yes"))[0] == 5
+    model = write_script(tmp_path, coding(("write_file", {"path": "style.css", "content": "body { color: red }\n"})))
+    code, result = pass_all(*answer_of("--model", model, "resume"))
+    assert code == 0, result
+    told = prompts_of(result["run"])
+    assert told and all("make it red" in one and "a typing error" in one for one in told)
+    assert "| the change is made: make it red | 1 code file differs | yes |" in artifact("delivery_report.md")
+
+
+def test_a_change_is_not_lost_when_its_run_is_cancelled(tmp_path: Path) -> None:
+    assert deliver()[0] == 0
+    same = ("write_file", {"path": "index.html", "content": Path("index.html").read_text()})
+    model = write_script(tmp_path, coding(same))
+    _, first = answer_of("--model", model, "modify", "--from", "coding", "make it red", "--yes")
+    assert ripstop("cancel", first["run"]).exit_code == 0
+    code, result = pass_all(*answer_of("--model", model, "resume"))
+    assert code == 0 and result["run"] != first["run"]
+    assert result["because"].startswith("Nothing was changed:"), result
+    assert all("make it red" in one for one in prompts_of(result["run"]))
+    assert "| the change is made: make it red | no code file differs | **no** |" in artifact("delivery_report.md")
+
+
 def test_a_modify_that_changes_only_documents_has_changed_something(tmp_path: Path) -> None:
     assert deliver()[0] == 0
     model = write_script(tmp_path, coding(("write_file", {"path": "README.md", "content": "# How to use it\n"})))

@@ -66,14 +66,14 @@ def valid_data() -> dict[str, Any]:
 
 
 CALLS: dict[str, Struct] = {
-    OPEN: OpenProjectCall(stages=(), restartable=(), mode="new", stage="", idea="", flow=""),
+    OPEN: OpenProjectCall(stages=(), restartable=(), mode="new", stage="", idea="", flow="", change=None),
     BEGIN: BeginStageCall(stage="", inputs=(), may_miss=False, also=(), writes_code=False, known={}),
     WRITE: WriteFilesCall(stage="", files={}, expected={}, reset=(), feedback=None),
     CHECK: CheckStageCall(
         outputs=(), kind="work", writes_code=False, code_before={}, code_at_start=None, code_reviewed=None
     ),
     SHOW: ShowCodeCall(stage="", code_before={}),
-    FINISH: FinishStageCall(stage="", products=(), writes_code=False, report=None, is_finished=True),
+    FINISH: FinishStageCall(stage="", products=(), writes_code=False, report=None, is_finished=True, ends_change=False),
     CLOSE: CloseProjectCall(outcome="completed"),
 }
 """What is in a call that a test says nothing about."""

@@ -71,7 +71,7 @@ def complete(desk: ProjectDesk) -> None:
 
 @pytest.mark.req("S3-9", "S3-61", "S3-62", "S3-99")
 def test_opening_a_new_project_makes_its_folders_and_session(desk: ProjectDesk) -> None:
-    nothing: dict[str, Any] = {"removed": [], "kept_code": [], "code_before": {}, "code_at_start": None}
+    nothing: dict[str, Any] = {"removed": [], "kept_code": [], "code_before": {}, "code_at_start": None, "change": None}
     assert opened(desk) == {"completed": [], "idea": "notes", **nothing}
     assert {path.name for path in desk.cowork.iterdir()} == {"artifacts", "data", "session", "logs", "backups"}
     meta = desk.json(META)
@@ -178,6 +178,30 @@ def test_modify_backs_up_then_removes_the_products_of_the_stage_and_later_ones(d
     meta = desk.json(META)
     assert (meta["current_stage"], meta["restart_reason"]) == ("design", None)
     assert opened(again, "modify", "design", again=True) == found
+
+
+def test_a_change_outlives_its_run_until_it_is_delivered_undone_or_another_takes_its_place(desk: ProjectDesk) -> None:
+    def asked(mode: str = "modify", **more: Any) -> tuple[str | None, list[str]]:
+        found = opened(desk, mode, "coding", **more)
+        code = found["code_before"] if found["code_at_start"] is None else found["code_at_start"]
+        return found["change"], sorted(code)
+
+    complete(desk)
+    assert asked(change="red") == asked(change="red", again=True) == ("red", ["index.html"])
+    desk.code("red.js")
+    assert asked("continue") == asked(change="") == ("red", ["index.html"]), "the code when it was asked for"
+    assert asked(change="red, because") == ("red, because", ["index.html"])
+    assert asked(change="blue") == ("blue", ["index.html", "red.js"])
+    finish(desk, "delivery")
+    assert desk.json(META)["change"] == "blue", "it has left no trace"
+    finish(desk, "coding")
+    desk.put("artifacts/delivery_report.md", "now it has")
+    finish(desk, "delivery", ends_change=True)
+    assert (desk.json(META)["change"], desk.json(META)["code_at_change"]) == (None, None)
+    assert asked(change="") == ("", ["index.html", "red.js"])
+    assert asked(change="green")[0] == "green"
+    undo(CoworkFolder(desk.project), Session(CoworkFolder(desk.project)))
+    assert asked("continue")[0] == ""
 
 
 # Beginning

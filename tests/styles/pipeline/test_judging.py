@@ -271,6 +271,19 @@ def test_a_change_that_left_no_trace_is_said() -> None:
     assert ended(story).because.startswith("Delivered.")
 
 
+def test_a_change_that_an_earlier_run_was_asked_for_is_told_and_judged() -> None:
+    story = started(mode="continue", stage="coding")
+    tell(story, returned(OpenedProject(("idea", "prd"), "a page", code_before={"a.js": "1"}, change="a red page")))
+    story.tell(begun())
+    assert "# Change that is wanted\na red page" in prompt(story)
+    tell(story, said("# Go on"), WRITTEN, PASS, WRITTEN, said("Written."), SHOWN, PASS, FINISHED)
+    tell(story, begun(), found(changed_files=()), said(GOOD), FINISHED, begun(), found(changed_files=()), said("Here."))
+    assert arguments(story)["report"]["shown"][-1]["claimed"] == "the change is made: a red page"
+    assert arguments(story)["ends_change"] is False, "a later run still has to make it"
+    tell(story, FINISHED, CLOSED)
+    assert ended(story).because.startswith(UNCHANGED)
+
+
 def test_tasks_without_their_files_are_not_completed() -> None:
     facts = ProjectFacts(tasks=(1, 2), tasks_marked=2, missing_files=("app.js",), planned_files=2, code_files=1)
     shown, _ = checks_of_files(facts)

@@ -72,6 +72,7 @@ def _open(state: PipelineState) -> OpenProjectCall:
         stage=state.first,
         idea=state.idea,
         flow=pipeline.source,
+        change=state.change,
     )
 
 
@@ -129,13 +130,15 @@ def _feedback(review: Review) -> ReviewFeedback:
 
 
 def _finish(state: PipelineState, command: CallTool) -> FinishStageCall:
-    stage = state.here
+    stage, change = state.here, change_of(state)
+    is_finished = not (state.goto or state.kept_back)
     return FinishStageCall(
         stage=stage.name,
         products=stage.products,
         writes_code=stage.writes_code,
         report=None if stage.kind == "work" else _report(state, command),
-        is_finished=not (state.goto or state.kept_back),
+        is_finished=is_finished,
+        ends_change=is_finished and stage == state.definition.stages[-1] and (change is None or change.holds is True),
     )
 
 

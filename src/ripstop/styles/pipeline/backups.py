@@ -54,7 +54,14 @@ class UndoneBackup(Struct, frozen=True):
     """The backup of what was there before."""
 
 
-_SESSION = ("current_stage", "restart_reason", "completed")
+_SESSION: dict[str, Any] = {
+    "current_stage": None,
+    "restart_reason": None,
+    "completed": {},
+    "change": None,
+    "code_at_change": None,
+}
+"""The fields of `meta.json` that an undo puts back, each as it is where there was none."""
 
 
 def back_up_and_remove(
@@ -90,8 +97,7 @@ def undo(folder: CoworkFolder, session: Session) -> UndoneBackup:
     for path, data in copies.items():
         folder.write(path, data, wanted.stage, "undo")
     relink(folder, wanted.products)
-    before: dict[str, Any] = {"current_stage": None, "restart_reason": None, "completed": {}, **wanted.session}
-    session.change(wanted.stage, **{name: before[name] for name in _SESSION})
+    session.change(wanted.stage, **{name: wanted.session.get(name, none) for name, none in _SESSION.items()})
     _write_manifest(folder, replace(wanted, state="undone"))
     return UndoneBackup(wanted.name, wanted.stage, sorted(copies), removed, kept_in)
 

@@ -44,6 +44,9 @@ class OpenProjectCall(Struct, frozen=True, kw_only=True):
     idea: str
     flow: str
     """The definition's `source`."""
+    change: str | None
+    """What a person wants changed; empty: he did not say what, and what was asked for before goes on. None: nothing
+    was asked of this run."""
 
 
 class BeginStageCall(Struct, frozen=True, kw_only=True):
@@ -137,6 +140,8 @@ class FinishStageCall(Struct, frozen=True, kw_only=True):
     report: ReportCall | None
     is_finished: bool
     """Whether the stage is marked as finished. One that asks for a restart is not."""
+    ends_change: bool
+    """Whether the change that was asked for is delivered with it, so that later runs need not know of it."""
 
 
 class CloseProjectCall(Struct, frozen=True, kw_only=True):
@@ -168,6 +173,8 @@ class OpenedProject(Struct, frozen=True):
     """The project's code when the work on this delivery began: hashes by path. None: recorded before it was kept."""
     code_at_start: dict[str, str] | None = None
     """The code when a change was asked for, if it was another then."""
+    change: str | None = None
+    """The change that a person has asked for, of this run or of one before, and that was not delivered yet."""
 
 
 class ListedFile(Struct, frozen=True):

@@ -134,6 +134,8 @@ def _looked(state: PipelineState, number: int, value: Any) -> PipelineState:
             opened = answer_of(OpenedProject, value)
             names = tuple(one.name for one in state.definition.stages if one.name in opened.completed)
             state = replace(state, finished=names, idea=opened.idea or state.idea, code_before=opened.code_before)
+            if opened.change is not None:  # none in a journal of an older version
+                state = replace(state, change=opened.change)
             return state if state.stage else replace(state, code_at_start=opened.code_at_start)
         case "begin" | "read":
             return replace(state, given=_given(state, answer_of(BegunStage, value)), given_number=number)

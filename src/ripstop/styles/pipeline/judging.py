@@ -185,11 +185,11 @@ def _differing(files: int) -> str:
 def change_of(state: PipelineState) -> Shown | None:
     """Whether a change that a person asked for has left a trace in the code; none if that is not known."""
     facts = state.found.facts if state.found else None
-    if state.arguments.mode != "modify" or facts is None or facts.changed_files is None:
+    if state.change is None or facts is None or facts.changed_files is None:
         return None
     changed = facts.changed_files if facts.since_start is None else facts.since_start
     files, others = len(changed), state.shown_code.others
-    what = state.arguments.change.strip().split("\n", maxsplit=1)[0][:100] or "a change"
+    what = state.change.strip().split("\n", maxsplit=1)[0][:100] or "a change"
     found = _differing(files)
     if not files and others:
         found = f"{found}, but 1 other file does" if others == 1 else f"{found}, but {others} other files do"

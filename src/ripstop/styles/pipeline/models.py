@@ -124,6 +124,11 @@ class SessionMeta(Struct, kw_only=True):
     completed: dict[str, CompletionMark] = {}
     code_before: dict[str, str] | None = None
     """The code when the work on this delivery began: hashes by path. None: no run has looked."""
+    change: str | None = None
+    """What a person, or a stage that asked for a restart, wants changed: until a delivery in which it has left a trace.
+    None: nothing; empty: it was not said what."""
+    code_at_change: dict[str, str] | None = None
+    """The code when that was asked for."""
     created_at: str = ""
     updated_at: str = ""
 

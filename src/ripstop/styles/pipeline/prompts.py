@@ -62,7 +62,7 @@ def _task(state: PipelineState, phase: str) -> str:
     facts = state.found.facts if state.found and state.here.kind != "work" else None
     parts = [
         _section("Idea", state.idea),
-        _section("Change that is wanted", state.arguments.change),
+        _section("Change that is wanted", state.change or ""),
         _section("Why the project went back to this stage", state.goto_reason),
         *(_section(f"File .cowork/{path}", text) for path, text in state.given.inputs.items()),
         _section("Files that are not there", "\n".join(f".cowork/{path}" for path in state.given.missing)),

@@ -102,8 +102,8 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenProjectC
     marks = _marks(folder, session, call.stages, start)
     idea = call.idea or session.meta.idea or _idea(folder)
     code_before = _code_before(folder, session)
-    code_now = possible_code(folder.project) if call.mode == "modify" else code_before
-    code_at_start = None if code_now == code_before else code_now
+    change, code_at_change = _change(folder, session, call)
+    code_at_start = None if code_at_change == code_before else code_at_change
     session.change(
         call.stage,
         current_stage=call.stage,
@@ -116,9 +116,11 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenProjectC
         restartable=call.restartable,
         completed=marks,
         code_before=code_before,
+        change=change,
+        code_at_change=code_at_change,
     )
     completed = tuple(name for name in names if name in marks)
-    return OpenedProject(completed, idea, tuple(removed), tuple(kept_code), code_before, code_at_start)
+    return OpenedProject(completed, idea, tuple(removed), tuple(kept_code), code_before, code_at_start, change)
 
 
 def _relative(flow: str, project: Path) -> str:
@@ -148,11 +150,27 @@ def _all_products(stage: StageProducts | FinishStageCall) -> tuple[str, ...]:
 
 def _code_before(folder: CoworkFolder, session: Session) -> dict[str, str]:
     """The code when the work on this delivery began, however many runs that takes; after a delivery, the code now."""
-    meta = session.meta
-    is_delivered = bool(meta.stages) and meta.stages[-1] in meta.completed
-    if meta.code_before is None or is_delivered:
+    if session.meta.code_before is None or _is_delivered(session):
         return possible_code(folder.project)
-    return meta.code_before
+    return session.meta.code_before
+
+
+def _is_delivered(session: Session) -> bool:
+    return bool(session.meta.stages) and session.meta.stages[-1] in session.meta.completed
+
+
+def _change(folder: CoworkFolder, session: Session, call: OpenProjectCall) -> tuple[str | None, dict[str, str] | None]:
+    """The change that is wanted, and the code when it was asked for. It outlives the run that it was asked of.
+
+    Other words take its place. Where its own words go on, perhaps with the reason of a restart behind them, it is the
+    same one; but after a delivery a change is asked for anew.
+    """
+    before, code = session.meta.change, session.meta.code_at_change
+    wanted = before if call.change is None else call.change or before or ""
+    if wanted is None:
+        return None, None
+    goes_on = before is not None and before in wanted and not (call.mode == "modify" and _is_delivered(session))
+    return wanted, code if goes_on and code is not None else possible_code(folder.project)
 
 
 def _marks(
@@ -369,7 +387,8 @@ def finish_stage(
         return FinishedStage(mark.products, report)
     known = session.meta.completed.get(call.stage)
     if known is None or known.products != mark.products:
-        session.change(call.stage, completed={**session.meta.completed, call.stage: mark})
+        ended = {"change": None, "code_at_change": None} if call.ends_change else {}
+        session.change(call.stage, completed={**session.meta.completed, call.stage: mark}, **ended)
     return FinishedStage(mark.products, report)
 
 

@@ -164,6 +164,9 @@ class PipelineState(Struct, frozen=True):
     idea: str
     first: str
     """The stage that the project is opened at: the first one of this run, or the one that it jumps to."""
+    change: str | None = None
+    """The change that a person has asked for, of this run or of one before. None: there is none; empty: he did not say
+    what."""
     phase: Phase = "open"
     stage: str = ""
     """Empty until the first one has begun."""

@@ -78,7 +78,8 @@ class PipelineStyle(TurnStyle[PipelineState]):
 
     def begin(self, definition: Pipeline, started: Started) -> PipelineState:
         given: PipelineArguments = self.start_arguments(started)
-        return PipelineState(definition, given, started.input, given.stage or definition.stages[0].name)
+        change = given.change if given.change or given.mode == "modify" else None
+        return PipelineState(definition, given, started.input, given.stage or definition.stages[0].name, change)
 
     def evolve(self, state: PipelineState, number: int, event: Event) -> PipelineState:
         return folding.evolve(state, number, event)

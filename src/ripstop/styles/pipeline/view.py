@@ -68,7 +68,7 @@ def parts(run: Run[PipelineState]) -> tuple[Part, ...]:
         ("Now", "" if run.ended else WHAT[state.phase]),
         ("Iteration", str(state.iteration) if state.iteration > 1 else ""),
         ("Reviews of this stage", f"{state.reviews} of at most {state.most_reviews}" if state.reviews else ""),
-        ("Change", state.arguments.change),
+        ("Change", state.change or ""),
         ("Restart wanted", f"{state.goto}: {state.goto_reason}" if state.goto else ""),
         ("Sent back", f"{state.returns} of at most {state.definition.max_returns}" if state.returns else ""),
     ]
