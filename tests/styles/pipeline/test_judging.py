@@ -77,7 +77,7 @@ def code_again(story: Given, **facts: Any) -> None:
         ('Nothing works.\n{"verdict": "fail"}', "fail", ("Nothing works.",)),
         ('{"verdict": "fail", "reasons": "no page"}', "fail", ("no page",)),
         ('<think>{"verdict": "fail"}</think>{"verdict": "pass"}', "pass", ()),
-        ('```json\n{"parts": [{"verdict": "pass"}], "verdict": "pass"}\n```\n\n', "pass", ()),
+        ('{"parts": [{"verdict": "fail"}], "verdict": "fail", "reasons": ["no page"]}', "fail", ("no page",)),
         ('{"verdict": "pass"} as I said: {"verdict": "pass"}', "pass", ()),
     ],
 )
@@ -108,12 +108,24 @@ def test_a_verdict_is_read(text: str, verdict: str, reasons: tuple[str, ...]) ->
         '[{"verdict": "pass"}]',
         '{"report": {"verdict": "pass"}}',
         '{"parts": [{"name": "page", "verdict": "fail"}], "verdict": "pass"}',
+        '{"parts": [{"verdict": "pass"}], "verdict": "pass"}',
+        '{"verdict": "pass", "reason": "NOT APPROVED"}',
+        '{"approved": false, "verdict": "pass"}',
+        '{"verdict": "pass", "findings": ["critical: it does not start"]}',
+        '{"verdict": "pass", "Verdict": "fail"}',
+        '{"verdict": "pass", "notes": null}',
         '{"verdict": "fail"}' + '{"verdict": "pass"}' * 12,
     ],
 )
 def test_what_is_no_verdict_is_not_taken_for_one(text: str) -> None:
     with pytest.raises(NoVerdict):
         read_verdict(text)
+
+
+def test_a_check_is_told_which_keys_its_pass_may_not_have() -> None:
+    events = at_check().tell(said('{"verdict": "pass", "reason": "NOT APPROVED", "score": 1}'))
+    told = next(event.problem for event in events if isinstance(event, Corrected))
+    assert "'pass' has 'reason', 'score' beside it, which may be against it; leave it out, or say 'fail'" in told
 
 
 def test_the_check_is_told_how_to_end() -> None:

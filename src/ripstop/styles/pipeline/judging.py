@@ -1,8 +1,8 @@
 """Whether a product can be delivered: the verdict of the check, beside what the engine found.
 
 - A check ends with one JSON object, `{"verdict": "pass"}` or `{"verdict": "fail", "reasons": […]}`. It is read to the
-  letter: words before it are fine; words behind it, a key that is there twice, two verdicts that differ or a `pass`
-  with reasons against it are not.
+  letter: words before it are fine; words behind it, a key that is there twice, two verdicts that differ, or a `pass`
+  with reasons against it or with any other key are not.
 - A `fail`, a critical finding of the check, and a planned file that is missing or empty each keep a product back,
   whoever says that all is well. What a critic found was for its stage.
 - What keeps it back is a list. It goes to the last stage before that writes code, at most `max_returns` times in a run.
@@ -24,6 +24,8 @@ PASSED, FAILED = "pass", "fail"
 VERDICT, REASONS = "verdict", "reasons"
 MAX_REASONS, MAX_REASON = 20, 2_000
 """How many there are at most, and characters of one."""
+MAX_KEY = 60
+"""Characters of a key that is quoted."""
 MAX_VERDICTS = 10
 """Objects with a verdict in one reply that are compared."""
 FORM = (
@@ -52,6 +54,9 @@ def read_verdict(text: str) -> CheckVerdict:
     reasons = _reasons(found.get(REASONS))
     if verdict == PASSED and reasons:
         raise NoVerdict(f"{PASSED!r} has {REASONS!r}, which are those against it; leave them out, or say {FAILED!r}")
+    if verdict == PASSED and (others := [key for key in found if key not in (VERDICT, REASONS)]):
+        named = ", ".join(repr(_cut(key)[:MAX_KEY]) for key in others[:MAX_NAMED])
+        raise NoVerdict(f"{PASSED!r} has {named} beside it, which may be against it; leave it out, or say {FAILED!r}")
     if verdict == PASSED:
         return CheckVerdict(verdict)
     return CheckVerdict(verdict, reasons or (_cut(rest) or "The check gave no reason.",))
