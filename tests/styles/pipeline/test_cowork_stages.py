@@ -352,6 +352,7 @@ def test_completed_tasks_without_files_are_not_a_delivery(desk: ProjectDesk) -> 
     assert found["problems"][0].startswith("❌ Project incomplete: No code files found")
     assert found["facts"]["code_files"] == 0 and found["facts"]["tasks"] == [1, 2]
     assert found["facts"]["tasks_marked"] == 2, "a task counts as completed only if its files are there"
+    assert found["facts"]["tasks_without_files"] == 1
     report = {"path": "artifacts/delivery_report.md", "prose": "done", "title": "x"}
     said = refused(desk, "cowork_finish", stage="delivery", products=[report["path"]], report=report)
     assert said.startswith("❌ Project incomplete: No code files found")

@@ -305,6 +305,22 @@ def test_tasks_without_their_files_are_not_completed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("done", "without", "found", "holds"),
+    [
+        (2, 2, "0 of 2 with all their files; 2 name no file, so nothing was looked at", None),
+        (2, 1, "1 of 2 with all their files; 1 names no file, so nothing was looked at", None),
+        (1, 1, "0 of 2 with all their files; 1 names no file, so nothing was looked at", False),
+        (2, 0, "2 of 2 with all their files", True),
+    ],
+)
+def test_a_task_that_names_no_file_is_neither_shown_nor_refuted(
+    done: int, without: int, found: str, holds: bool | None
+) -> None:
+    facts = ProjectFacts(tasks=(done, 2), tasks_marked=2, code_files=1, tasks_without_files=without)
+    assert checks_of_files(facts)[0] == [Shown("2 of 2 tasks are completed", found, holds)]
+
+
 def test_what_was_claimed_and_shown_is_on_record_and_on_the_page() -> None:
     story = at_check()
     before = story.run

@@ -247,6 +247,8 @@ class ProjectFacts(Struct, frozen=True):
     """Code that is new, different or gone since a person has reviewed it. None: nobody has."""
     since_start: tuple[str, ...] | None = None
     """Likewise, since a change was asked for. None: `changed_files` has it."""
+    tasks_without_files: int = 0
+    """Completed tasks that name no file, so that nothing can be looked at for them."""
 
 
 class CheckedStage(Struct, frozen=True):

@@ -156,6 +156,7 @@ class Findings(Struct, frozen=True):
             empty_files=tuple(self.code.empty),
             planned_files=len(self.code.planned),
             tasks_marked=_done(data.tasks)[0],
+            tasks_without_files=sum(self.is_completed(one) and not one.files_to_create for one in data.tasks),
         )
 
     def is_completed(self, task: DevelopmentTask) -> bool:

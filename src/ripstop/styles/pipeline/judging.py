@@ -127,10 +127,20 @@ def checks_of_files(facts: ProjectFacts | None) -> tuple[list[Shown], list[str]]
     done, tasks = facts.tasks
     if tasks:
         claimed = done if facts.tasks_marked is None else facts.tasks_marked
-        found = f"{done} of {tasks} with all their files" if claimed else "none"
-        shown.append(Shown(f"{claimed} of {tasks} tasks are completed", found, done == claimed))
+        shown.append(_tasks(claimed, done, facts.tasks_without_files, tasks))
     why = [f"{path} is in the plan, and there is no such file." for path in missing]
     return shown, [*why, *(f"{path} is in the plan, and it is empty." for path in empty)]
+
+
+def _tasks(claimed: int, done: int, without_files: int, tasks: int) -> Shown:
+    """A task that names no file is neither shown to be completed nor refuted."""
+    found = f"{done - without_files} of {tasks} with all their files" if claimed else "none"
+    if without_files:
+        found = (
+            f"{found}; {without_files} {'names' if without_files == 1 else 'name'} no file, so nothing was looked at"
+        )
+    holds = None if without_files else True
+    return Shown(f"{claimed} of {tasks} tasks are completed", found, holds if done == claimed else False)
 
 
 def checks_of_commands(state: PipelineState) -> list[Shown]:
