@@ -25,6 +25,7 @@ from ripstop.tools.commands.allow_list import CommandRules, started_programs
 from ripstop.tools.commands.runner import HEAD, TAIL, BoundedOutput, SandboxedPrograms
 from ripstop.tools.commands.sandbox import Sandboxes, find_sandboxes
 from ripstop.tools.shared_folder import LISTING, open_beneath
+from ripstop.tools.snapshots import listing
 from ripstop.tools.toolbox import Toolbox
 from ripstop.tools.workspace_tools import FileTools
 from tests.tools.tool_requests import tool_request
@@ -72,6 +73,27 @@ def test_tells_the_exit_code_and_both_outputs_in_order(project: Path, sandboxes:
     code = python("import sys", "print(1)", "print(2, file=sys.stderr)", "print(3)", "sys.exit(4)")
     result = call(project, sandboxes, code)
     assert (result["exit_code"], result["output"]) == (4, "1\n2\n3\n")
+
+
+def test_tells_which_files_are_others_after_it(project: Path, sandboxes: Sandboxes) -> None:
+    (project / "old.js").write_text("1")
+    (project / "same.js").write_text("1")
+    (project / "src/gone.js").write_text("1")
+    code = python("import os", "open('old.js', 'w').write('2')", "open('src/new.js', 'w')", "os.unlink('src/gone.js')")
+    assert call(project, sandboxes, code)["changed_files"] == ["old.js", "src/gone.js", "src/new.js"]
+    assert "changed_files" not in call(project, sandboxes, python("print(open('same.js').read())"))
+    many = python("for n in range(30): open(f'src/{n}.js', 'w')")
+    told = call(project, sandboxes, many)["changed_files"]
+    assert (len(told), told[-1]) == (21, "… and 10 more")
+
+
+def test_tells_that_the_files_it_has_changed_are_not_known(
+    project: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MOST_FILES", 1)
+    for name in ("a", "b"):
+        (project / name).write_text("1")
+    assert call(project, sandboxes, python("print(1)"))["changed_files"] is None
 
 
 def test_works_in_the_folder_that_is_named(project: Path, sandboxes: Sandboxes) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ripstop.engine.performers import Kind, Refused, Request, ToolSpec, TryAgain
-from ripstop.kernel.effects import Answer, CallTool, Command
+from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.tools.commands.allow_list import as_list
 from ripstop.tools.commands.mounts import CommandFolders
 from ripstop.tools.commands.runner import CommandResult, SandboxedPrograms
@@ -41,7 +41,7 @@ def command_tool(files: Files, runner: SandboxedPrograms) -> Tool:
     @tool("unsafe")
     async def run_command(command: list[str], folder: str = ".", seconds: float | None = None) -> dict[str, Any]:
         """Run a program, without a shell: command is a list, such as ["python3", "-m", "pytest", "-q"]. It has no
-        network and can write only your folder. Returns its exit code and what it printed."""
+        network and can write only your folder. Returns its exit code, what it printed, and which files it changed."""
         return shown(await runner.run(command, folders_of(files, folder), seconds))
 
     return run_command
@@ -62,6 +62,10 @@ def shown(result: CommandResult) -> dict[str, Any]:
 
 READING = ("read_file", "list_files", "search_files")
 WRITING = ("write_file", "edit_file")
+CHANGED = "changed_files"
+"""In what `run_command` returns: files that are others after it; null if it is not known, left out if none is."""
+MOST_CHANGED = 20
+"""Of them that are named."""
 MOST_HISTORIES = 64
 """Runs whose files are known in a process at a time."""
 
@@ -95,8 +99,9 @@ class FileTools:
         toolbox = self._toolbox(request)
         if request.command.tool in READING:
             return await toolbox.perform(request)
-        async with self._noted(request):
-            return await toolbox.perform(request)
+        async with self._noted(request) as noting:
+            answer = await toolbox.perform(request)
+        return _with_changes(answer, noting.changed) if request.command.tool == COMMAND else answer
 
     async def probe(self, request: Request) -> Answer | None:
         return await self._toolbox(request).probe(request)
@@ -106,7 +111,7 @@ class FileTools:
         return _toolbox_of(workspace_of(request), request.command.agent, _shared(request), self._runner)
 
     @asynccontextmanager
-    async def _noted(self, request: Request) -> AsyncIterator[None]:
+    async def _noted(self, request: Request) -> "AsyncIterator[_NotedCall]":
         """Have a snapshot of the user's files before a call changes them, and note what it left.
 
         Without a place for snapshots the call is made all the same; what it did is then not known.
@@ -118,10 +123,10 @@ class FileTools:
             await asyncio.to_thread(noting.begin)
         except (Refused, TryAgain, OSError) as error:
             logger.warning("Cannot take a snapshot for %s: %s", request.run_id, error)
-            yield
+            yield noting
             return
         try:
-            yield
+            yield noting
         finally:
             await asyncio.shield(asyncio.to_thread(noting.end, request.arguments.get("path")))
 
@@ -150,6 +155,8 @@ class _NotedCall:
         self._is_command = is_command
         self._begun: BegunChange | None = None
         self._before: Stamps | None = None
+        self.changed: list[str] | None = None
+        """Files that are others since, whoever wrote them. None: it is not known."""
 
     def begin(self) -> None:
         self._begun = self._history.begin(self._files.roots)
@@ -157,10 +164,10 @@ class _NotedCall:
 
     def end(self, path: object) -> None:
         """`path`: the argument of the call, if it has one."""
-        if self._begun is None:
-            return
         try:
-            self._history.note(self._begun, self._changed() if self._is_command else self._written(path))
+            self.changed = self._changed() if self._is_command else self._written(path)
+            if self._begun is not None:
+                self._history.note(self._begun, self.changed or ())
         except (Refused, TryAgain, OSError) as error:
             logger.warning("Cannot note what a call changed: %s", error)
 
@@ -170,11 +177,20 @@ class _NotedCall:
         except Refused:
             return []  # the call was refused as well
 
-    def _changed(self) -> list[str]:
+    def _changed(self) -> list[str] | None:
         before, after = self._before, self._history.stamps(self._files.roots)
         if before is None or after is None:
-            return []
-        return [path for path in (before | after) if before.get(path) != after.get(path)]
+            return None
+        return sorted(path for path in (before | after) if before.get(path) != after.get(path))
+
+
+def _with_changes(answer: Answer | None, changed: list[str] | None) -> Answer | None:
+    """What a command returned, with the files that are others after it; nothing is added if none is."""
+    if changed == [] or not isinstance(answer, ToolReturned):
+        return answer
+    more = [f"… and {len(changed) - MOST_CHANGED:,} more"] if changed and len(changed) > MOST_CHANGED else []
+    named = None if changed is None else [*changed[:MOST_CHANGED], *more]
+    return ToolReturned(value={**answer.value, CHANGED: named})
 
 
 def _shared(request: Request) -> SharedWorkspace | None:

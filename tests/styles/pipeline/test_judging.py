@@ -354,9 +354,31 @@ def ran(code: int | None, **more: Any) -> ToolReturned:
     return ToolReturned(value={"exit_code": code, "output": "1 failed", "seconds": 1.0, **more})
 
 
+BUILD = calls("run_command", command=["python3", "build.py"])
+
+
 @pytest.mark.parametrize(
     ("work", "claimed", "shown", "holds"),
     [
+        (
+            (TESTS, ran(0), BUILD, ran(0, changed_files=["app.js"])),
+            "coding: `pytest -q` ends with 0",
+            "exit code 0: files were written after it",
+            None,
+        ),
+        (
+            (TESTS, ran(0), BUILD, ran(0, changed_files=None)),
+            "coding: `pytest -q` ends with 0",
+            "exit code 0: files were written after it",
+            None,
+        ),
+        (
+            (TESTS, ran(0), BUILD, ran(0, changed_files=[".cache/a.py"])),
+            "coding: `pytest -q` ends with 0",
+            "exit code 0",
+            True,
+        ),
+        ((TESTS, ran(0, changed_files=["a.log"])), "coding: `pytest -q` ends with 0", "exit code 0", True),
         ((TESTS, ran(1)), "coding: `pytest -q` ends with 0", "exit code 1", False),
         ((TESTS, ran(0)), "coding: `pytest -q` ends with 0", "exit code 0", True),
         ((TESTS, ran(1), TESTS, ran(0)), "coding: `pytest -q` ends with 0, the last of 2 times", "exit code 0", True),
@@ -381,7 +403,7 @@ def test_what_the_coder_ran_and_how_it_ended_is_evidence(
     work: Any, claimed: str, shown: str, holds: bool | None
 ) -> None:
     story = at_check_after(*work)
-    assert f"# What was run, and how it ended\n- claimed {claimed}; shown: {shown}" in prompt(story)
+    assert f"# What was run, and how it ended\n- claimed {claimed}; shown: {shown}\n" in f"{prompt(story)}\n"
     one = judged(story.tell(said(GOOD)))
     assert Shown(claimed, shown, holds) in one.shown and not one.reasons, "it is said, and does not decide"
     tell(story, FINISHED, begun(), found(), said("Bye."))

@@ -61,6 +61,8 @@ from .state import (
 
 REPORTS = ("save_delivery_report", "save_check_report")
 RUNS, WRITES = "run_command", (WRITE_FILE, EDIT_FILE)
+CHANGED = "changed_files"
+"""In the result of a command: files that are others after it; null if that is not known."""
 MAX_COMMANDS = 50
 """Different commands whose end is known."""
 MAX_WORDS, MAX_WORD, MAX_WHY = 50, 200, 300
@@ -161,8 +163,22 @@ def _called(state: PipelineState, to: int, answer: Answer) -> PipelineState:
     if made.tool == RUNS:
         return replace(state, commands=_with_command(state, made.arguments, answer))
     if made.tool in WRITES and type(answer) is ToolReturned and not all(one.is_stale for one in state.commands):
-        return replace(state, commands=tuple(replace(one, is_stale=True) for one in state.commands))
+        return replace(state, commands=_stale(state.commands))
     return state
+
+
+def _stale(commands: tuple[CommandRun, ...]) -> tuple[CommandRun, ...]:
+    return tuple(replace(one, is_stale=True) for one in commands)
+
+
+def _wrote(result: dict[str, Any]) -> bool:
+    """Whether files are others after a command, or may be. What is hidden is no part of the product: caches, say."""
+    changed = result.get(CHANGED, ())
+    return changed is None or any(not _is_hidden(path) for path in changed)
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
 
 
 def _with_command(state: PipelineState, arguments: dict[str, Any], answer: Answer) -> tuple[CommandRun, ...]:
@@ -181,7 +197,8 @@ def _with_command(state: PipelineState, arguments: dict[str, Any], answer: Answe
         more=why[:MAX_WHY],
         times=same.times + 1 if same else 1,
     )
-    return (*(one for one in state.commands if one is not same), run)[-MAX_COMMANDS:]
+    others = tuple(one for one in state.commands if one is not same)
+    return (*(_stale(others) if _wrote(value) else others), run)[-MAX_COMMANDS:]
 
 
 def _given(state: PipelineState, read: BegunStage) -> BegunStage:
