@@ -238,6 +238,22 @@ def test_an_invalid_input_is_refused_with_its_place_and_a_long_one_is_cut(desk: 
     assert found.endswith("(cut here: 70,000 characters, the first 60,000 are shown)")
 
 
+def test_the_list_of_code_is_given_without_hashes_and_in_bounds(desk: ProjectDesk) -> None:
+    def given() -> list[str]:
+        text: str = desk.own("cowork_begin", stage="delivery", inputs=[CODE])["inputs"][CODE]
+        return text.splitlines()
+
+    complete(desk)
+    assert given() == ["index.html (13 bytes, TASK-001)"]
+    files = [{"path": f"{number}.js", "size": number, "sha256": "5" * 64} for number in range(1093)]
+    desk.put(CODE, {"files": files})
+    assert (given()[0], given()[-1], len(given())) == ("0.js (0 bytes)", "… and 893 more", 201)
+    desk.put(CODE, {"files": []})
+    assert given() == ["There are no code files."]
+    desk.put(CODE, {"files": [{"path": 3}]})
+    assert "files[0].path" in refused(desk, "cowork_begin", stage="delivery", inputs=[CODE])
+
+
 def test_a_feature_list_that_is_not_there_is_empty_beside_requirements(desk: ProjectDesk) -> None:
     opened(desk)
     desk.put_valid(REQUIREMENTS)

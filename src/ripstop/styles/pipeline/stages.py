@@ -7,7 +7,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ from .code_files import changed_code, is_code, list_code, list_files, possible_c
 from .data_files import BY_PATH, CODE, FEATURES, FEEDBACK, REQUIREMENTS, Session, document_of, invalid, load, save
 from .definition import DELIVERY_REPORT
 from .items import mark_state, new_mark, relink
-from .models import CompletionMark, InvalidData
+from .models import CodeFile, CompletionMark, InvalidData
 from .reports import add_feedback, feedback_for, report_text
 from .store import ARTIFACTS, COWORK, DATA, LOGS, CoworkFolder, as_data, missing_file, project_locks
 
@@ -67,7 +67,7 @@ MAX_INPUT = 60_000
 MAX_ALSO = 20_000
 """Characters of what an earlier stage has made, if it is not an input."""
 MAX_FILES = 200
-"""Files of the project that a stage is told."""
+"""Files of the project that a stage is told, and files of the list of code that it is given."""
 MAX_RUNS = 1000
 """Runs of one project that it remembers."""
 MAX_COMPARED = 1_000_000
@@ -264,9 +264,17 @@ def _input(folder: CoworkFolder, path: str, inputs: tuple[str, ...]) -> str:
         if _counts_as_empty(folder, path, inputs):
             return '{"features": []}'
         raise missing_file(path)
-    if file is not None:
-        load(folder, file)
+    document = load(folder, file) if file is not None else None
+    if document is not None and file is CODE:
+        return _listed(document.entries)
     return _shortened(folder.text(path), MAX_INPUT)
+
+
+def _listed(code: Sequence[CodeFile]) -> str:
+    """The list of code for an agent: nobody reads hashes, and of hundreds of files they would fill the prompt."""
+    lines = [f"{one.path} ({one.size} bytes{f', {one.task_id}' if one.task_id else ''})" for one in code[:MAX_FILES]]
+    more = [f"… and {len(code) - MAX_FILES} more"] if len(code) > MAX_FILES else []
+    return _shortened("\n".join([*lines, *more]) or "There are no code files.", MAX_INPUT)
 
 
 def _shortened(text: str, most: int) -> str:
