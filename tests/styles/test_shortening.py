@@ -9,9 +9,11 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, ToolCall, Too
 from ripstop.kernel.events import Asked
 from ripstop.kernel.folding import replay
 from ripstop.kernel.prompt import Prompt, estimate, seal
-from ripstop.styles.shortening import ALL, LONGEST_RESULT, NEAR, OLDER, cut
+from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
+from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.shortening import ALL, GIVEN, LONGEST_RESULT, NEAR, OLDER, cut
 from ripstop.styles.turn import Shortened
-from ripstop.testing import Given
+from ripstop.testing import Given, given
 from tests.styles.loops import ring, says
 
 BIG = "x" * 30_000
@@ -170,8 +172,65 @@ def test_shortening_after_refusals_is_bounded_and_then_the_run_fails_with_the_si
     assert "nothing more in it can be shortened" in story.run.ended.because
 
 
-def test_a_first_prompt_that_is_too_long_fails_at_once_with_its_size() -> None:
-    story = too_long(ring(1, initial_message="long " * 5000)())
+OWN = "Do it carefully. " * 300
+
+
+def told(goal: str = "the goal", **values: str) -> Given:
+    """A graph whose agents are told the goal, what was said last, and a value."""
+    prompt = f"{OWN}{{{{initial_message}}}} {{{{last_agent_content}}}} {{{{value}}}}{OWN}"
+    states = (State("s", "a", prompt, (Transition(END, "done"), Transition("s"))),)
+    graph = Graph("g", "s", (Agent("a"),), states, initial_message=goal, max_turns=9, values={"value": None})
+    return given(GraphStyle(), graph, arguments={"values": {"value": "v", **values}})
+
+
+@pytest.mark.parametrize("long", ["goal", "said", "value"])
+def test_a_first_prompt_that_is_too_long_is_shortened_but_for_the_words_of_its_definition(long: str) -> None:
+    story = told(**{long: f"begin {'x' * 1_000_000} end"} if long != "said" else {})
+    if long == "said":
+        story.tell(says(f"begin {'x' * 1_000_000} end"))
+    before = estimate(prompt(story))
+    too_long(story)
+    (event,) = shortenings(story)
+    assert (event.number, event.given, event.longest, event.tokens) == (0, True, GIVEN[0], before)
+    task = prompt(story).messages[-1].text
+    assert task.startswith(f"{OWN}") and task.endswith(OWN) and "left out here" in task
+    assert "begin xxx" in task and "xxx end" in task and estimate(prompt(story)) == event.left < before / 2
+    story.tell(says(done=True))
+    assert story.run is not None and story.run.ended is not None and story.run.ended.outcome == "completed"
+
+
+def test_a_first_prompt_that_is_shortened_stays_so_for_the_turn_and_is_whole_in_the_next() -> None:
+    story = too_long(told("x" * 200_000))
+    story.tell(reads())
+    story.tell(ToolReturned(value="ok"))
+    assert asked(story)[0].longest_given == GIVEN[0] and len(results(story)) == 1
+    assert "left out here" in prompt(story).text
+    story.tell(says(step=1))
+    assert asked(story)[0].longest_given == 0 and "x" * 200_000 in prompt(story).text
+
+
+def test_a_first_prompt_beside_results_is_shortened_before_a_call_that_cannot_fit() -> None:
+    story = told("x" * 90_000)
+    story.tell(reads(window=20_000))
+    story.tell(ToolReturned(value="ok"))
+    (event,) = shortenings(story)
+    assert event.given and estimate(prompt(story)) <= 20_000 and "ok" in results(story)
+
+
+def test_a_first_prompt_is_shortened_as_often_as_it_helps_then_the_run_fails_with_its_size() -> None:
+    story, sizes = told("x" * 500_000), []
+    while story.run is not None and not story.run.ended:
+        sizes.append(estimate(prompt(story)))
+        too_long(story)
+    assert sizes == sorted(set(sizes), reverse=True) and 2 <= len(sizes) <= len(GIVEN) + 1
+    assert story.run is not None and story.run.ended is not None and story.run.ended.outcome == "failed"
+    assert f"about {sizes[-1]:,} tokens (estimated)" in story.run.ended.because
+    assert "Choose a model with a larger window" in story.run.ended.because
+
+
+def test_a_first_prompt_of_nothing_but_its_definition_fails_at_once_with_its_size() -> None:
+    story = too_long(told())
+    assert shortenings(story) == []
     assert story.run is not None and story.run.ended is not None
     assert story.run.ended.outcome == "failed" and "nothing more in it can be shortened" in story.run.ended.because
 

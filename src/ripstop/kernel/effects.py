@@ -174,6 +174,9 @@ class AskAgent(Effect, tag="ask_agent", frozen=True):
     longest: int = 0
     """The most characters of one text from outside in the prompt: a tool's result, or the history of a conversation.
     0: as it was in 0.2, where results were whole, and as Python writes them."""
+    longest_given: int = 0
+    """The most characters of one text that the turn was given in its first prompt and that is not the definition's own,
+    once that prompt was too long for the model. 0: as the style gives them."""
 
 
 class AgentReplied(Effect, tag="agent_replied", frozen=True):

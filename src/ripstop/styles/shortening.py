@@ -3,11 +3,13 @@
 - A result of a tool is JSON, and has at most `LONGEST_RESULT` characters; what is left out is said where it was.
 - A turn near the window is shortened from its beginning: results, replies and the arguments of calls keep their
   first and last characters. What the agent has asked for last is shortened only if nothing else is enough.
+- If that is not enough either, or nothing was said yet, the texts that the turn was given in its first prompt are
+  shortened in the same way: what agents and people said, files, data. What a definition says is never shortened.
 - What is shortened is decided once, when the next call is asked for, and recorded. Prompts follow from the record.
 - How many tokens a text has is estimated, rather too high (`kernel/prompt.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -30,6 +32,8 @@ LEAST_SAVED = 0.02
 """Of the prompt. Saving less is not worth a record."""
 OLDER, ALL = (4000, 1000, 200), (8000, 2000, 400, 100)
 """Characters that each text keeps: of all but the last exchange, and of all of them."""
+GIVEN = (20_000, 5000, 1000, 200)
+"""Characters that each text of a first prompt keeps."""
 LEAST_LEFT_OUT = 100
 """Characters. To leave out fewer would save nothing, because it has to be said."""
 
@@ -132,6 +136,16 @@ def after_refusal(exchanges: tuple[Exchange, ...], longest: int, tokens: int) ->
     if older and older.tokens <= wanted:
         return older
     return _mildest(_ways(exchanges, longest, tokens, ALL, is_all=True), tokens, wanted) or older
+
+
+def first_prompt(tokens_with: Callable[[int], int], tokens: int, most: int) -> Shortening | None:
+    """How to shorten what a turn was given in its first prompt; `None`: that does not help (any more).
+
+    Args:
+        tokens_with: The size of the prompt, if each text keeps so many characters.
+        most: Tokens, of which the prompt is to have half.
+    """
+    return _mildest((Shortening(0, kept, tokens_with(kept)) for kept in GIVEN), tokens, round(most * WANTED))
 
 
 def _ways(

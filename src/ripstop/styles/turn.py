@@ -31,7 +31,16 @@ from .reply_operations import (
     operation,
     operation_after,
 )
-from .shortening import LONGEST_RESULT, Shortening, after_refusal, as_text, messages_of, near_window, shortened
+from .shortening import (
+    LONGEST_RESULT,
+    Shortening,
+    after_refusal,
+    as_text,
+    first_prompt,
+    messages_of,
+    near_window,
+    shortened,
+)
 from .undelivered_files import FileResults, correction, repeated_edit
 
 S = TypeVar("S")
@@ -117,12 +126,13 @@ class Denied(Event, tag="turn.denied", frozen=True):
 
 
 class Shortened(Event, tag="turn.shortened", frozen=True):
-    """Older texts of the turn are shortened in its prompts from now on: results, replies, arguments of calls."""
+    """Older texts of the turn are shortened in its prompts from now on: results, replies, arguments of calls; or, if
+    that is not enough, the texts that it was given in its first prompt."""
 
     is_trouble: ClassVar[bool] = True
     agent: str
     number: int
-    """Of the record with the last reply that is concerned; all before it are, too."""
+    """Of the record with the last reply that is concerned; all before it are, too. 0: of the first prompt."""
     because: str
     longest: int
     """Characters that each text keeps."""
@@ -130,6 +140,8 @@ class Shortened(Event, tag="turn.shortened", frozen=True):
     """Of the prompt as it would have been, estimated."""
     left: int
     """Of the prompt as it is now."""
+    given: bool = False
+    """Whether it is the texts which the turn was given in its first prompt that are shortened."""
 
 
 TURN_EVENTS = (Corrected, Denied, Shortened)
@@ -166,6 +178,8 @@ def _with_decision(turn: Turn, event: Event) -> Turn:
         last = replace(turn.exchanges[-1], correction=event.problem, goes_on=event.goes_on)
         return replace(turn, exchanges=(*turn.exchanges[:-1], last))
     if type(event) is Shortened:
+        if event.given:
+            return replace(turn, ask=replace(turn.ask, longest_given=event.longest))
         return replace(turn, exchanges=shortened(turn.exchanges, event.number, event.longest))
     return turn
 
@@ -396,10 +410,11 @@ def ask_on(step: Step[S], turn: Turn) -> None:
     ask, window = _next_call(turn), turn.exchanges[-1].reply.window
     if window:
         tokens = estimate(step.render(ask))
-        found = near_window(turn.exchanges, ask.longest, tokens, window)
-        if found:
-            why = f"the prompt would have about {tokens:,} tokens, and the window of the model has {window:,}"
-            _shorten(step, turn, found, tokens, why)
+        why = f"the prompt would have about {tokens:,} tokens, and the window of the model has {window:,}"
+        if found := near_window(turn.exchanges, ask.longest, tokens, window):
+            _shorten(step, ask, found, tokens, why)
+        elif tokens > window and (found := first_prompt(_sizes(step, ask), tokens, window)):
+            ask = _shorten_given(step, ask, found, tokens, why)
     step.ask(ask)
 
 
@@ -408,12 +423,14 @@ def shorten(step: Step[S], turn: Turn, failed: Failed) -> Failed | None:
     tokens = failed.too_long
     if not tokens:
         return failed
-    ask = _next_call(turn)
-    found = after_refusal(turn.exchanges, ask.longest, tokens)
-    if found is None:
+    ask, why = _next_call(turn), f"the model could not take the prompt of about {tokens:,} tokens"
+    if found := after_refusal(turn.exchanges, ask.longest, tokens):
+        _shorten(step, ask, found, tokens, why)
+    elif found := first_prompt(_sizes(step, ask), tokens, tokens):
+        ask = _shorten_given(step, ask, found, tokens, why)
+    else:
         size = f"The prompt has about {tokens:,} tokens (estimated), and nothing more in it can be shortened."
-        return replace(failed, reason=f"{failed.reason} {size}")
-    _shorten(step, turn, found, tokens, f"the model could not take the prompt of about {tokens:,} tokens")
+        return replace(failed, reason=f"{failed.reason} {size} Choose a model with a larger window, or give it less.")
     step.ask(ask)
     return None
 
@@ -425,20 +442,35 @@ def _next_call(turn: Turn) -> AskAgent:
     )
 
 
-def _shorten(step: Step[S], turn: Turn, found: Shortening, tokens: int, because: str) -> None:
+def _shorten(step: Step[S], ask: AskAgent, found: Shortening, tokens: int, because: str, given: bool = False) -> None:
     event = Shortened(
-        agent=turn.ask.agent,
+        agent=ask.agent,
         number=found.through,
         because=because,
         longest=found.longest,
         tokens=tokens,
         left=found.tokens,
+        given=given,
     )
     step.record(event)
 
 
+def _sizes(step: Step[S], ask: AskAgent) -> Callable[[int], int]:
+    """The tokens of the prompt of a call, by what each text keeps that its first prompt was given."""
+    return lambda most: estimate(step.render(replace(ask, longest_given=most)))
+
+
+def _shorten_given(step: Step[S], ask: AskAgent, found: Shortening, tokens: int, because: str) -> AskAgent:
+    """Record that the texts of the first prompt are shortened; returns the call with it."""
+    _shorten(step, ask, found, tokens, because, given=True)
+    return replace(ask, longest_given=found.longest)
+
+
 def render(turn: Turn | None, ask: AskAgent, first: Prompt) -> Prompt:
-    """The prompt of a call: the turn's first prompt, and all that was said since."""
+    """The prompt of a call: the turn's first prompt, and all that was said since.
+
+    `first`: with the texts that are not the definition's own cut to `ask.longest_given` (`shortening.cut`).
+    """
     if turn is None or ask.continues is None:
         return first
     return replace(first, messages=(*first.messages, *messages_of(turn.exchanges, ask.longest)))

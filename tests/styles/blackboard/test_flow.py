@@ -127,6 +127,21 @@ def test_main_sees_the_recent_reports_cut_to_their_bound() -> None:
     assert "x" * 41 not in shown and "[cut: the first 40 of 113 characters]" in shown
 
 
+@pytest.mark.parametrize("agent", ["MAIN", "CHECKER"])
+def test_a_prompt_that_is_too_long_shortens_plan_and_reports_and_keeps_what_the_board_says(agent: str) -> None:
+    story = begun(plan=f"{PLAN}{'x' * 90_000}")
+    iteration(story, f"iteration: 1\n{'y' * 3_000}")
+    if agent == "CHECKER":
+        tell(story, decided(agent), written())
+    before = prompt(story)
+    story.tell(Failed(reason="too long", fault="agent", too_long=len(before) // 3))
+    told = prompt(story)
+    assert len(told) < len(before) / 2 and "characters are left out here" in told and "# Goal\nA good line." in told
+    system, _, _ = before.partition("# ")
+    assert told.startswith(system) and ("You decide." if agent == "MAIN" else "You check.") in system
+    assert story.run is not None and not story.run.ended
+
+
 def test_a_schema_for_main_lets_it_say_everything_that_a_decision_may_have() -> None:
     story = begun()
     assert story.run is not None

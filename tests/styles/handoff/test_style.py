@@ -46,6 +46,7 @@ from ripstop.styles.handoff.state import draft, sha
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing import given
 from ripstop.testing.scenarios import Given, ScenarioOutcome
+from tests.styles.handoff.loops import settle_views
 
 STYLE = HandoffStyle()
 
@@ -756,3 +757,23 @@ def test_only_the_newest_view_is_written() -> None:
     open_: list[Event] = [event for event in result.decided if isinstance(event, Withdrawn)]
     assert len(open_) == 1
     assert sum(isinstance(o.command, CallTool) for o in result.run.open.values()) == 1
+
+
+def test_a_document_that_is_too_long_for_a_model_is_shortened_for_it() -> None:
+    text = write(draft("d", "zoe", "ann", "x" * 90_000, "2026-01-01 00:00:00", "Read the task."))
+    story = given(
+        STYLE, Policy(), Started("handoff", "definition", FORMAT, text, {"is_document": True, "file": "d.md"})
+    )
+    settle_views(story)
+    story.tell(WorkRequested("ann", Assignment("Do your best.")))
+
+    def prompt() -> str:
+        assert story.run is not None
+        opened = story.run.open[story.opened(AskAgent)]
+        assert isinstance(opened.command, AskAgent)
+        return "\n".join(one.text for one in STYLE.render(opened.state, opened.command).messages)
+
+    before = prompt()
+    refused = Failed(reason="too long", fault="agent", too_long=len(before) // 3)
+    story.tell(Answered(to=story.opened(AskAgent), answer=refused))
+    assert len(prompt()) < len(before) / 2 and "Do your best." in prompt() and "left out here" in prompt()

@@ -3,8 +3,17 @@
 import pytest
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Failed, RunFinished, StartRun, ToolReturned
+from ripstop.kernel.effects import (
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Failed,
+    RunFinished,
+    StartRun,
+    ToolReturned,
+)
 from ripstop.kernel.events import Asked, CancelRequested, ResumeRequested, TurnRestarted, Warned
+from ripstop.kernel.prompt import Message, tokens_in
 from ripstop.kernel.questions import read_answer
 from ripstop.styles.pipeline.calls import BegunStage, OpenedProject, WrittenFiles
 from ripstop.styles.pipeline.definition import MAX_GOTOS, Critic
@@ -287,6 +296,34 @@ def test_a_model_call_that_fails_fails_the_stage_and_resume_continues_there() ->
     assert ended(story).outcome == "failed" and "'prd' failed: no network" in ended(story).because
     question = asked(story.tell(ResumeRequested()))
     assert isinstance(question, AskAgent) and question.continues, "behind the call that was made"
+
+
+def too_long(story: Given) -> None:
+    story.tell(Failed(reason="too long", fault="agent", too_long=tokens_in([Message("user", prompt(story))])))
+
+
+def test_a_prompt_that_is_too_long_keeps_the_instructions_and_shortens_what_the_stage_was_given() -> None:
+    story = started(mode="continue", stage="prd")
+    tell(story, OPENED, begun(idea="x" * 900_000, other="# Short"))
+    too_long(story)
+    told = prompt(story)
+    assert "Write requirements." in told and "# File .cowork/artifacts/other.md\n# Short" in told
+    assert "# File .cowork/artifacts/idea.md\nxxx" in told and "characters are left out here" in told
+    assert len(told) < 30_000
+    tell(story, said("# Draft"), WRITTEN)
+    assert story.run is not None and not story.run.ended
+
+
+@pytest.mark.parametrize("at", ["check", "critic"])
+def test_nobody_who_judges_is_kept_from_it_by_the_length_of_what_there_is(at: str) -> None:
+    story = at_check(missing_files=tuple(f"{'y' * 900}{number}.js" for number in range(90))) if at == "check" else None
+    if story is None:
+        story = started(mode="continue", stage="prd")
+        tell(story, OPENED, begun(idea="x" * 900_000), said("# Draft"), WRITTEN, PASS, WRITTEN, WRITTEN)
+        tell(story, calls("create_requirement", title="One"), ToolReturned(value="REQ-001"), said("Done."), found())
+    before = len(prompt(story))
+    too_long(story)
+    assert len(prompt(story)) < before / 2 and story.run is not None and not story.run.ended
 
 
 def test_a_draft_whose_call_failed_begins_again() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ripstop.kernel.prompt import Message, Prompt
 
+from .. import shortening
 from .decision import MAX_OPTIONS, legal_names
 from .definition import FINISH, USER, Board, EvidenceKind, Specialist, VerificationPolicy, includes
 from .gates import applies_to_report
@@ -16,14 +17,15 @@ MAX_PLAN = 100_000
 """Characters of the plan that are shown."""
 
 
-def prompt_for_main(state: BoardState) -> Prompt:
+def prompt_for_main(state: BoardState, longest: int = 0) -> Prompt:
+    """`longest`: characters of each part of its prompt that is not the board's own; 0: all. Likewise below."""
     board = state.definition
     parts = [
-        _section("Goal", state.goal),
+        _section("Goal", state.goal, longest),
         _section("Iteration", f"{state.iteration} (at most {state.most_iterations} in this run)"),
-        _section(f"Plan ({board.plan})", cut(state.known.plan, MAX_PLAN)),
-        _section("History", _history(state)),
-        _section("Reports", _reports(state)),
+        _section(f"Plan ({board.plan})", cut(state.known.plan, MAX_PLAN), longest),
+        _section("History", _history(state), longest),
+        _section("Reports", _reports(state), longest),
         _section("Verification policy", board.policy_text),
     ]
     told = f"{board.main.prompt.strip()}\n\n{_FORMAT.format(names=', '.join(legal_names(board)))}"
@@ -31,22 +33,22 @@ def prompt_for_main(state: BoardState) -> Prompt:
     return Prompt(messages, (), _schema(board) if board.policy.main_json == "strict" else None)
 
 
-def prompt_for_agent(state: BoardState, agent: Specialist) -> Prompt:
+def prompt_for_agent(state: BoardState, agent: Specialist, longest: int = 0) -> Prompt:
     told = f"{agent.prompt.strip()}\n\n{report_format(state.definition.policy, agent.name)}"
-    return Prompt((Message("system", told), Message("user", assignment(state))), tools_of(agent))
+    return Prompt((Message("system", told), Message("user", assignment(state, longest))), tools_of(agent))
 
 
-def assignment(state: BoardState) -> str:
+def assignment(state: BoardState, longest: int = 0) -> str:
     """What a specialist gets to work on."""
     decision = state.decision
     assert decision is not None
     parts = [
         _section("Iteration", str(state.iteration)),
-        _section("Task", decision.assignment),
-        _section("Why", decision.reason if decision.task else ""),
-        _section("Goal", state.goal),
-        _section(f"Plan ({state.definition.plan})", cut(state.known.plan, MAX_PLAN)),
-        _section("Reports", _reports(state)),
+        _section("Task", decision.assignment, longest),
+        _section("Why", decision.reason if decision.task else "", longest),
+        _section("Goal", state.goal, longest),
+        _section(f"Plan ({state.definition.plan})", cut(state.known.plan, MAX_PLAN), longest),
+        _section("Reports", _reports(state), longest),
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -142,8 +144,8 @@ def _schema(board: Board) -> dict[str, Any]:
     return {"type": "object", "properties": {**required, **optional}, "required": list(required)}
 
 
-def _section(title: str, text: str) -> str:
-    return f"# {title}\n{text.strip()}" if text.strip() else ""
+def _section(title: str, text: str, longest: int = 0) -> str:
+    return f"# {title}\n{shortening.cut(text.strip(), longest)}" if text.strip() else ""
 
 
 def _history(state: BoardState) -> str:

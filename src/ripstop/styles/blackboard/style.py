@@ -89,8 +89,10 @@ class BlackboardStyle(TurnStyle[BoardState]):
 
     def render(self, state: BoardState, command: AskAgent) -> Prompt:
         agent = state.definition.agent(command.agent)
-        first = prompt_for_main(state) if command.agent == MAIN or agent is None else prompt_for_agent(state, agent)
-        return turns.render(state.turn, command, first)
+        longest = command.longest_given
+        if command.agent == MAIN or agent is None:
+            return turns.render(state.turn, command, prompt_for_main(state, longest))
+        return turns.render(state.turn, command, prompt_for_agent(state, agent, longest))
 
     def arguments(self, state: BoardState, command: CallTool) -> Struct | dict[str, Any]:
         return super().arguments(state, command) if command.agent else next_call(state, command.tool)

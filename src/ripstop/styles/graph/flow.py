@@ -37,12 +37,13 @@ from ripstop.text.plurals import count
 from .. import reply
 from .. import turn as turns
 from ..final_object import final_decisions
+from ..shortening import cut
 from ..turn import FinishedTurn, Turn
 from . import condition, template
 from .condition import MISSING, And, Compare, Expression, Literal, Name, Not, Or
 from .definition import END, OUTCOME, SAVE, ExitCondition, Graph, State, Transition
 from .prompts import is_engine_name
-from .state import VALUES, GraphState, Known, Saved, TurnFinished, Word
+from .state import FROM_OUTSIDE, VALUES, GraphState, Known, Saved, TurnFinished, Word
 
 # What a workflow that a state runs comes to, as if an agent had said it.
 #
@@ -82,6 +83,16 @@ def child_of(state: GraphState) -> Child:
     if not here.input:
         return Child(input=state.last.content or state.goal)
     return Child(input=template.render(here.input_template, VALUES, state, values_of(state)))
+
+
+def task_of(state: GraphState, pieces: tuple[template.Piece, ...], longest: int) -> str:
+    """What an agent is told to do. `longest`: characters of each text in it that is not the graph's own; 0: all."""
+    if not longest:
+        return template.render(pieces, VALUES, state, values_of(state))
+    outside = {name: cut(VALUES[name](state), longest) for name in FROM_OUTSIDE}
+    own = {name: value for name, value in VALUES.items() if name not in outside}
+    values = {name: cut(text, longest) if name in state.given else text for name, text in values_of(state).items()}
+    return template.render(pieces, own, state, {**values, **outside})
 
 
 def values_of(state: GraphState) -> dict[str, str]:

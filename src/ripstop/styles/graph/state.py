@@ -94,6 +94,8 @@ VALUES: dict[str, Callable[[GraphState], str]] = {
     "turn_count": lambda state: str(state.turns),
 }
 """The values of a prompt's variables."""
+FROM_OUTSIDE = ("initial_message", "last_agent_content", "last_agent_decisions")
+"""Those of them that are no text of the definition, and can be long."""
 
 
 class Known(Struct, frozen=True, gc=False):

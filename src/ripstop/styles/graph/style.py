@@ -33,7 +33,6 @@ from ripstop.kernel.style import AgentUse, Child, Ending, Explanation, Lead, New
 from .. import reply
 from .. import turn as turns
 from ..turn import Turn, TurnStyle, TurnView
-from . import template
 from .definition import END, Graph, instructions_for
 from .flow import (
     after_child,
@@ -46,9 +45,9 @@ from .flow import (
     need_values,
     refuse_undeclared,
     resume_turn,
-    values_of,
+    task_of,
 )
-from .state import VALUES, GraphArguments, GraphState, Known, Saved, TurnFinished, Word
+from .state import GraphArguments, GraphState, Known, Saved, TurnFinished, Word
 from .view import explain_turn, graph_parts
 
 NOT_THERE = -1
@@ -209,7 +208,7 @@ class GraphStyle(TurnStyle[GraphState]):
     def render(self, state: GraphState, command: AskAgent) -> Prompt:
         brief, agent = state.here.brief, state.agent
         assert agent is not None  # a workflow's state asks no agent
-        task = Message("user", template.render(brief.template, VALUES, state, values_of(state)))
+        task = Message("user", task_of(state, brief.template, command.longest_given))
         told = instructions_for(agent.type, state.definition.language, state.small_model)
         return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 

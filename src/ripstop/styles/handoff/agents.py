@@ -20,6 +20,7 @@ from ripstop.text.plurals import count
 from .. import reply
 from .. import turn as turns
 from ..final_object import final_decisions
+from ..shortening import cut
 from ..turn import FinishedTurn
 from . import transitions
 from .document import write
@@ -61,13 +62,14 @@ CHANGED = (
 )
 
 
-def prompt_for(state: HandoffState, agent: str, tools: tuple[str, ...]) -> Prompt:
+def prompt_for(state: HandoffState, agent: str, tools: tuple[str, ...], longest: int) -> Prompt:
+    """`longest`: characters of the document; 0: all."""
     assignment, language = state.assignment(agent), state.language
     team = [name for name in assignment.team if name != agent]
     told = _TOLD[language].format(name=agent, team=", ".join(team) or NOBODY[language])
     if assignment.prompt.strip():
         told = f"{assignment.prompt.strip()}\n\n{told}"
-    messages = (Message(role="system", text=told), Message(role="user", text=write(state.document)))
+    messages = (Message(role="system", text=told), Message(role="user", text=cut(write(state.document), longest)))
     return Prompt(messages=messages, tools=tools, schema=_schema(team))
 
 

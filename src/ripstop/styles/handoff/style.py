@@ -167,7 +167,7 @@ class HandoffStyle(TurnStyle[HandoffState]):
     # What commands say
 
     def render(self, state: HandoffState, command: AskAgent) -> Prompt:
-        return turns.render(state.turn, command, prompt_for(state, command.agent, TOOLS))
+        return turns.render(state.turn, command, prompt_for(state, command.agent, TOOLS, command.longest_given))
 
     def arguments(self, state: HandoffState, command: CallTool) -> Struct | dict[str, Any]:
         if asked_of(command) == "publish":

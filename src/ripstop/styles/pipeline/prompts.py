@@ -7,6 +7,7 @@ from msgspec import to_builtins
 
 from ripstop.kernel.prompt import Message, Prompt
 
+from ..shortening import cut
 from .calls import ProjectFacts
 from .flow import tools_for, turn_phase
 from .judging import FORM, checks_of_commands
@@ -38,8 +39,8 @@ _CRITIC = (
 )
 
 
-def prompt_for(state: PipelineState) -> Prompt:
-    """The first prompt of the turn that is asked for now."""
+def prompt_for(state: PipelineState, longest: int = 0) -> Prompt:
+    """The first prompt of the turn that is asked for now. `longest`: characters of each part of its task; 0: all."""
     stage, phase = state.here, turn_phase(state)
     if phase == "critic":
         assert stage.critic is not None
@@ -49,7 +50,7 @@ def prompt_for(state: PipelineState) -> Prompt:
     else:
         told = [stage.instructions, _FORMAL if stage.draft else _WORK, FORM if stage.kind == "check" else ""]
     system = "\n\n".join(part.strip() for part in told if part.strip())
-    return Prompt((Message("system", system), Message("user", _task(state, phase))), tools_for(state))
+    return Prompt((Message("system", system), Message("user", _task(state, phase, longest))), tools_for(state))
 
 
 def workflow_input(state: PipelineState) -> str:
@@ -58,22 +59,22 @@ def workflow_input(state: PipelineState) -> str:
     return "\n\n".join(filter(None, (state.here.instructions.strip(), task, _task(state, "formal"))))
 
 
-def _task(state: PipelineState, phase: str) -> str:
+def _task(state: PipelineState, phase: str, longest: int = 0) -> str:
     facts = state.found.facts if state.found and state.here.kind != "work" else None
     parts = [
-        _section("Idea", state.idea),
-        _section("Change that is wanted", state.change or ""),
-        _section("Why the project went back to this stage", state.goto_reason),
-        *(_section(f"File .cowork/{path}", text) for path, text in state.given.inputs.items()),
-        _section("Files that are not there", "\n".join(f".cowork/{path}" for path in state.given.missing)),
-        _section("Files of the project", _files(state)),
-        _section("What the engine found", _facts(facts)),
-        _section("What was run, and how it ended", _commands(state)),
-        _section("Feedback so far", _feedback(state)),
-        _section("Draft", _cut(state.draft, MAX_DRAFT)),
-        _section(*_review(state, phase)),
+        ("Idea", state.idea),
+        ("Change that is wanted", state.change or ""),
+        ("Why the project went back to this stage", state.goto_reason),
+        *((f"File .cowork/{path}", text) for path, text in state.given.inputs.items()),
+        ("Files that are not there", "\n".join(f".cowork/{path}" for path in state.given.missing)),
+        ("Files of the project", _files(state)),
+        ("What the engine found", _facts(facts)),
+        ("What was run, and how it ended", _commands(state)),
+        ("Feedback so far", _feedback(state)),
+        ("Draft", _cut(state.draft, MAX_DRAFT)),
+        _review(state, phase),
     ]
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(filter(None, (_section(title, cut(text, longest)) for title, text in parts)))
 
 
 def _review(state: PipelineState, phase: str) -> tuple[str, str]:

@@ -125,7 +125,7 @@ class PipelineStyle(TurnStyle[PipelineState]):
     # What commands say
 
     def render(self, state: PipelineState, command: AskAgent) -> Prompt:
-        return turns.render(state.turn, command, prompt_for(state))
+        return turns.render(state.turn, command, prompt_for(state, command.longest_given))
 
     def arguments(self, state: PipelineState, command: CallTool) -> Struct | dict[str, Any]:
         return super().arguments(state, command) if command.agent else call_of(state, command)
