@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import (
+    AgentReplied,
     AskAgent,
     AskPerson,
     CallTool,
@@ -19,6 +20,7 @@ from ripstop.styles.pipeline.calls import BegunStage, OpenedProject, WrittenFile
 from ripstop.styles.pipeline.definition import MAX_GOTOS, Critic
 from ripstop.styles.pipeline.models import FeedbackEntry
 from ripstop.styles.pipeline.state import StageBegan, StageFinished
+from ripstop.styles.turn import GO_ON
 from ripstop.testing import Given
 from tests.styles.pipeline.pipelines import (
     CLOSED,
@@ -324,6 +326,22 @@ def test_nobody_who_judges_is_kept_from_it_by_the_length_of_what_there_is(at: st
     before = len(prompt(story))
     too_long(story)
     assert len(prompt(story)) < before / 2 and story.run is not None and not story.run.ended
+
+
+def test_a_draft_that_was_cut_off_is_continued_and_kept_whole() -> None:
+    story = started(mode="continue", stage="prd")
+    tell(story, OPENED, begun())
+    assert asked(story.tell(AgentReplied(text="# A list\n\n1. Ad", cut=True))).continues
+    assert GO_ON in prompt(story)
+    story.tell(said("d a task.\n2. Remove it.\n"))
+    assert arguments(story)["files"] == {"artifacts/prd_draft.md": "# A list\n\n1. Add a task.\n2. Remove it.\n"}
+
+
+@pytest.mark.parametrize("at", [3, 20, 27])
+def test_a_verdict_that_was_cut_off_counts_when_it_is_whole(at: int) -> None:
+    story = at_check()
+    assert asked(story.tell(AgentReplied(text=GOOD[:at], cut=True))).continues
+    assert asked(story.tell(said(GOOD[at:]))).tool == "cowork_finish"
 
 
 def test_a_draft_whose_call_failed_begins_again() -> None:
