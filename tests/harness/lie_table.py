@@ -34,6 +34,19 @@ def decision(agent: str, reason: str = "All is done.", **more: Any) -> Line:
 # Changes of a script
 
 
+def mentioning(words: str, decisions: int) -> Change:
+    """MAIN says more in the tasks of its first decisions."""
+
+    def change(script: list[Line]) -> list[Line]:
+        for at in [at for at, line in enumerate(script) if line["agent"] == "MAIN"][:decisions]:
+            told = json.loads(script[at]["reply"])
+            told["task"] += words
+            script = with_line(script, at, {"agent": "MAIN", "reply": json.dumps(told)})
+        return script
+
+    return change
+
+
 def only(*lines: Line) -> Change:
     return lambda script: [*lines, *([lines[-1]] * 4)]
 
@@ -241,6 +254,14 @@ LIES = (
         "tdd",
         finish_after("REVIEW", dev_plan=f"{DONE_T1}; {DONE_T2}"),
         "(M1-T2)",
+    ),
+    Lie(
+        "a task that MAIN only mentions",
+        "tdd",
+        all_of(
+            finish_after("REVIEW", dev_plan=f"{DONE_T1}; {DONE_T2}"), mentioning(" (M1-T1 only; M1-T2 comes later.)", 4)
+        ),
+        "wants a report of TEST on M1-T2 before DEV is called",
     ),
     # Specialists
     Lie("PASS without a coverage", "tdd", said("TEST", "coverage: 100%\n", "", 1), "wants a line 'coverage:'"),

@@ -255,6 +255,7 @@ def test_sentences_of_styles_are_known_with_what_they_name(said: str, told: str)
             "PASS, which does not hold: claimed a.py exists; shown: it is empty",
             "PASS，但不成立：声称：a.py 存在；实际：是空的",
         ),
+        ("PASS, in a report on several tasks that names none", "PASS，但该报告涉及多个任务，却没有指明任何一个"),
         ("the code was tried out while it was written", "编写代码时试运行过"),
         (
             "coding: `pytest -q` ends with 0, the last of 3 times",

@@ -39,6 +39,7 @@ NEEDS = Gate("finish_needs", "must_pass", ("CHECKER",), ("PASS",), per_task=True
 DONE = Gate("finish_needs_plan", "all_done")
 CLEAR = Gate("no_open_blockers", "clear")
 BOTH = "update M1-T1 status to VERIFIED; update M1-T2 status to VERIFIED"
+ALL = f"{GOOD}M1-T1 and M1-T2 are good."
 WORK = "iteration: {}\nmade"
 GOES_ON = CallTool(tool="board_write")
 
@@ -78,7 +79,7 @@ def test_a_decision_that_names_no_task_is_about_every_open_one() -> None:
     story.tell(decided("MAKER", task="Go on."))
     assert "on M1-T1 before MAKER" in ended(story).because
     story = gated(FIRST)
-    iteration(story, GOOD.format(1), "CHECKER", task="Check all.")
+    iteration(story, ALL.format(1), "CHECKER", task="Check all.")
     passed(story, "MAKER", task="Make m1-t2 now.")
 
 
@@ -203,8 +204,69 @@ def test_every_task_needs_its_own_verdict() -> None:
         story, dev_plan=BOTH
     )
     story = gated(NEEDS)
-    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
+    iteration(story, ALL.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
     passed(story, dev_plan=BOTH)
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("All is well.", "M1-T1, M1-T2"),
+        ("M1-T1 is good.", "M1-T2"),
+        ("m1-t1 is good; M1-T22 is another one.", "M1-T2"),
+        ("M1-T1 is good.\n```\nM1-T2 ok\n```", "M1-T2"),
+    ],
+)
+def test_a_report_on_several_tasks_counts_only_for_those_that_it_names(words: str, left: str) -> None:
+    story = gated(NEEDS)
+    iteration(story, GOOD.format(1) + words, "CHECKER", task="Check M1-T1. (M1-T2 comes later.)")
+    because = refused(story, dev_plan=BOTH)
+    assert "wants PASS of CHECKER" in because and f"({left})" in because
+
+
+def test_a_report_that_names_none_of_several_tasks_takes_back_what_was_said_of_them() -> None:
+    story = gated(NEEDS)
+    iteration(story, ALL.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
+    iteration(story, GOOD.format(2), "CHECKER", task="Look at M1-T1 and M1-T2 again.", reason="the same as before")
+    passed(story, dev_plan=BOTH)
+    story = gated(NEEDS)
+    iteration(story, ALL.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
+    iteration(story, GOOD.format(2).replace("PASS", "FAIL"), "CHECKER", task="Look at M1-T1 and M1-T2 again.")
+    assert "whose last verdict is FAIL (M1-T1, M1-T2)" in refused(story, dev_plan=BOTH)
+
+
+def test_a_report_about_one_of_several_tasks_leaves_the_verdict_on_the_others() -> None:
+    story = gated(NEEDS)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1.")
+    iteration(story, GOOD.format(2) + "M1-T2 is good.", "CHECKER", task="M1-T1 is checked; check M1-T2.")
+    passed(story, dev_plan=BOTH)
+
+
+def test_work_on_several_tasks_makes_the_verdicts_on_all_of_them_old_whatever_it_names() -> None:
+    story = gated(NEEDS)
+    iteration(story, ALL.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
+    iteration(story, WORK.format(2) + " M1-T1", "MAKER", task="Mend M1-T1 and M1-T2.")
+    iteration(story, GOOD.format(3), "CHECKER", task="Check M1-T1.")
+    assert "PASS, which is of iteration 1, and MAKER has worked in 2 (M1-T2)" in refused(story, dev_plan=BOTH)
+
+
+@pytest.mark.parametrize(("clears", "names"), [(True, "M1-T1 and M1-T2"), (True, "M1-T1"), (False, "M1-T2")])
+def test_a_blocker_of_one_task_is_cleared_by_a_report_that_names_it(clears: bool, names: str) -> None:
+    story = gated(CLEAR)
+    iteration(story, "iteration: 1\n结论：PASS\n阻塞：db down", "CHECKER", task="M1-T1")
+    iteration(story, GOOD.format(2) + f"{names} are good.", "CHECKER", task="Check M1-T1 and M1-T2.")
+    if clears:
+        passed(story)
+    else:
+        assert "open are CHECKER on M1-T1: db down" in refused(story)
+
+
+def test_an_agent_is_told_that_its_report_has_to_name_the_tasks_that_it_is_about() -> None:
+    told = "Your report counts only for those of these tasks that it names: M1-T1, M1-T2."
+    for gates, task, tells in (((NEEDS,), "Check all.", True), ((NEEDS,), "M1-T1", False), ((CLEAR,), "All.", False)):
+        story = gated(*gates)
+        tell(story, decided("CHECKER", task=task), written())
+        assert (told in prompt(story)) is tells
 
 
 def test_what_was_done_before_the_run_needs_no_verdict_unless_it_is_judged_again() -> None:
@@ -281,7 +343,7 @@ def test_what_a_person_has_set_finished_stays_so() -> None:
 
 def test_a_verdict_that_is_older_than_the_work_does_not_count() -> None:
     story = gated(NEEDS)
-    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
+    iteration(story, ALL.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
     iteration(story, WORK.format(2), "MAKER", task="Mend M1-T2.")
     because = refused(story, dev_plan=BOTH)
     assert "PASS, which is of iteration 1, and MAKER has worked in 2 (M1-T2)" in because
@@ -316,7 +378,7 @@ def test_an_open_blocker_hinders_the_end_until_its_agent_clears_it() -> None:
 def test_a_verdict_that_the_evidence_does_not_bear_out_opens_no_gate() -> None:
     evidence = (Evidence(EvidenceKind.FILE, "code", path="a.py"),)
     story = gated(NEEDS, evidence=evidence)
-    tell(story, decided("CHECKER"), written(), said(GOOD.format(1)))
+    tell(story, decided("CHECKER"), written(), said(ALL.format(1)))
     tell(story, checked(ClaimResult(False, "there is no such file")), written())
     because = refused(story, dev_plan=BOTH)
     assert "PASS, which does not hold: claimed PASS: a.py exists; shown: there is no such file" in because
@@ -375,7 +437,7 @@ def test_a_refused_end_can_be_mended_after_resume() -> None:
 
 def test_what_the_gates_found_is_on_record_and_shown() -> None:
     story = gated(NEEDS, DONE, CLEAR)
-    iteration(story, GOOD.format(1), "CHECKER")
+    iteration(story, ALL.format(1), "CHECKER")
     before = story.run
     assert before is not None
     events = passed(story, dev_plan=BOTH)

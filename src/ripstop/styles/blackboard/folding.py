@@ -20,17 +20,18 @@ from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resum
 from ripstop.kernel.result import read_result
 
 from .. import turn as turns
-from ..checks import Shown, all_hold, lines_with
+from ..checks import lines_with
 from ..reply import meant
 from ..reply_operations import WRITE as WRITE_FILE
 from .calls import CHECK, OPEN, WRITE, CheckedBoard, HistoryTail, OpenedBoard, WrittenBoard
 from .decision import read_decision
 from .definition import FINISH, MAIN
 from .flow import LAST_REPORT, PURPOSE, flip_key
-from .gates import is_finished, reported_on
+from .gates import is_finished
 from .history import History, decision_entry, read_history, report_entry, user_entry
 from .plan import apply_updates, tasks_of, updates_in
-from .report import Report, claims_shown, current_report
+from .report import claims_shown, current_report
+from .standings import with_report
 from .state import (
     BoardEdited,
     BoardState,
@@ -39,7 +40,6 @@ from .state import (
     MainDecided,
     Reported,
     ReportVerified,
-    Standing,
     UserDecided,
     Writing,
 )
@@ -274,26 +274,14 @@ def _reported(state: BoardState, event: ReportVerified) -> BoardState:
     entry = report_entry(state.iteration, agent.name, agent.report, event.verdict, report.open_blockers, event.at)
     writing = Writing(append=_apart(entry), reports=report_file(state))
     return replace(
-        state,
+        with_report(state, report, found),
         phase="report",
         turn=None,
         writing=writing,
         reports=(*state.reports[1 - kept :], one),
         verdicts={**state.verdicts, agent.name.casefold(): event.verdict},
-        standings=_standings(state, report, found),
         flips=_flips(state, flip_key(agent.name, state.decision.assignment), event.verdict),
     )
-
-
-def _standings(state: BoardState, report: Report, found: tuple[Shown, ...]) -> dict[str, dict[str, Standing]]:
-    assert state.agent is not None and state.decision is not None
-    wrong = next((one for one in found if one.holds is False), None)
-    said = Standing(
-        report.verdict or "", all_hold(found), state.iteration, report.open_blockers, str(wrong) if wrong else ""
-    )
-    name = state.agent.name.casefold()
-    about = dict.fromkeys(reported_on(state, state.decision), said)
-    return {**state.standings, name: {**state.standings.get(name, {}), **about}}
 
 
 def _flips(state: BoardState, key: str, verdict: str) -> dict[str, tuple[str, ...]]:

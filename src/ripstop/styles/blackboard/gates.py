@@ -4,7 +4,7 @@
 - A gate for decisions looks at what was reported before, and at the plan as the decision leaves it: `before` when an
   agent is called; `finish_needs`, `finish_needs_plan` and `no_open_blockers` when the run is to end.
 - `per_task`: a decision is about the tasks that it names, in its task or else in its reason; one that names none is
-  about every open task. The report that it leads to is about the same ones.
+  about every open task. For which of them the report counts is in `standings.py`.
 - A verdict that the evidence does not bear out opens no gate, nor does one that is older than the work (`after`).
 - MAIN writes the plan, so the plan alone proves nothing: a task that the run was given cannot disappear, and what
   exempts it is read in the plan that the run was given. What was done before the run needs no verdict of the run.
@@ -160,19 +160,10 @@ def is_finished(task: PlanTask, policy: VerificationPolicy) -> bool:
 
 def concerned(state: BoardState, decision: Decision, tasks: Sequence[PlanTask]) -> tuple[PlanTask, ...]:
     """The tasks that a decision is about: those that it names, else all that are open."""
-    tracked = _tracked(tasks)
+    tracked = tracked_tasks(tasks)
     done = state.definition.policy.done_statuses
     named = tasks_named(tracked, decision.task) or tasks_named(tracked, decision.reason)
     return named or tuple(one for one in tracked if not is_in_state(one, done, done))
-
-
-def reported_on(state: BoardState, decision: Decision) -> tuple[str, ...]:
-    """What the report that a decision has led to is about: ids of tasks in small letters, and what it is at all.
-
-    Where nothing is open, a report that is about no task in particular is about all of them.
-    """
-    tasks = concerned(state, decision, state.known.tasks) or _tracked(state.known.tasks)
-    return (*(one.id.casefold() for one in tasks), "")
 
 
 def plan_after(state: BoardState, decision: Decision) -> tuple[PlanTask, ...]:
@@ -186,7 +177,7 @@ def plan_after(state: BoardState, decision: Decision) -> tuple[PlanTask, ...]:
     return tasks_of(apply_updates(plan, updates, state.definition.policy.done_statuses, tasks)[0])
 
 
-def _tracked(tasks: Sequence[PlanTask]) -> tuple[PlanTask, ...]:
+def tracked_tasks(tasks: Sequence[PlanTask]) -> tuple[PlanTask, ...]:
     """A task without a place for a status is a heading over others."""
     return tuple(one for one in tasks if one.place is not None)
 
@@ -205,11 +196,11 @@ class _Decisions:
 
     @cached_property
     def _after(self) -> tuple[PlanTask, ...]:
-        return _tracked(plan_after(self._state, self._decision))
+        return tracked_tasks(plan_after(self._state, self._decision))
 
     @cached_property
     def _given(self) -> dict[str, PlanTask]:
-        return {one.id.casefold(): one for one in _tracked(self._state.known.given)}
+        return {one.id.casefold(): one for one in tracked_tasks(self._state.known.given)}
 
     def look(self, gate: Gate) -> Looked:
         called = self._decision.next_agent
@@ -250,7 +241,7 @@ class _Decisions:
             tasks: tuple[PlanTask, ...] = ()
             if gate.per_task and self._after:
                 needing = [one for one in self._after if self._needs(gate, one)]
-                tasks = tuple(one for one in needing if self._is_open(one, agent))
+                tasks = tuple(one for one in needing if self._is_open(gate, one, agent))
                 found += [_not_judged(gate, agent, one) for one in needing if one not in tasks]
                 if not tasks:
                     continue
@@ -293,15 +284,16 @@ class _Decisions:
 
     def _verdicts(self, gate: Gate, agent: str, tasks: Sequence[PlanTask]) -> tuple[list[Shown], dict[str, str]]:
         """The verdict of an agent on each task, or on anything if there are none; and why some do not open the gate."""
-        standings = self._state.standings.get(agent.casefold(), {})
         found: list[Shown] = []
         wrong: dict[str, str] = {}
         for task in [one.id for one in tasks] or [""]:
-            said = standings.get(task.casefold())
+            said = self._said(agent, task)
             by = f"{agent} on {task}" if task else agent
             shown = verdict_is(by, said.verdict if said else None, gate.verdicts)
             if shown.holds and said and (stale := self._why_stale(gate, task, said)):
                 shown = Shown(shown.claimed, f"{said.verdict}, {stale}", False)
+            elif shown.holds and said and not said.is_named:
+                shown = Shown(shown.claimed, f"{shown.shown}, in a report on several tasks that names none", False)
             elif shown.holds and said and gate.verdicts and not said.holds:
                 shown = Shown(shown.claimed, f"{said.verdict}, which does not hold: {said.shown}", False)
             found.append(shown)
@@ -309,11 +301,16 @@ class _Decisions:
                 wrong[task] = NO_REPORT if said is None else f"whose last verdict is {shown.shown}"
         return found, wrong
 
+    def _said(self, agent: str, task: str) -> Standing | None:
+        """What an agent has said last about a task; about anything, if it is empty."""
+        said = self._state.standings.get(agent.casefold(), {}).get(task.casefold())
+        return said if said and said.iteration else None
+
     def _why_stale(self, gate: Gate, task: str, said: Standing) -> str:
         for agent in gate.after:
             later = self._state.standings.get(agent.casefold(), {}).get(task.casefold())
-            if later and later.iteration > said.iteration:
-                return f"which is of iteration {said.iteration}, and {agent} has worked in {later.iteration}"
+            if later and later.worked > said.iteration:
+                return f"which is of iteration {said.iteration}, and {agent} has worked in {later.worked}"
         return ""
 
     def _needs(self, gate: Gate, task: PlanTask) -> bool:
@@ -323,10 +320,12 @@ class _Decisions:
             return False
         return not any(_holds_words(words, one) for one in gate.unless)
 
-    def _is_open(self, task: PlanTask, agent: str) -> bool:
+    def _is_open(self, gate: Gate, task: PlanTask, agent: str) -> bool:
         """Whether a task needs a verdict of this run: it was not done before, or the agent has judged it again."""
         known = task.id.casefold()
-        return known not in self._state.known.accepted or known in self._state.standings.get(agent.casefold(), {})
+        said = self._said(agent, known)
+        is_judged = said is not None and (said.is_named or said.verdict not in gate.verdicts)
+        return known not in self._state.known.accepted or is_judged
 
     def _finish_needs_plan(self, gate: Gate) -> Looked:
         done = self._policy.done_statuses

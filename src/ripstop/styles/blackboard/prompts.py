@@ -6,15 +6,17 @@ from typing import Any
 from ripstop.kernel.prompt import Message, Prompt
 
 from .. import shortening
-from .decision import MAX_OPTIONS, legal_names
+from .decision import MAX_OPTIONS, Decision, legal_names
 from .definition import FINISH, USER, Board, EvidenceKind, Specialist, VerificationPolicy, includes
-from .gates import applies_to_report
+from .gates import applies_to_report, concerned
 from .history import MAX_ENTRY
 from .state import BoardState, Reported
 
 FILE_TOOLS = ("read_file", "list_files", "search_files", "write_file", "edit_file")
 MAX_PLAN = 100_000
 """Characters of the plan that are shown."""
+MAX_TASKS = 50
+"""Tasks that an agent is told to name."""
 
 
 def prompt_for_main(state: BoardState, longest: int = 0) -> Prompt:
@@ -46,11 +48,21 @@ def assignment(state: BoardState, longest: int = 0) -> str:
         _section("Iteration", str(state.iteration)),
         _section("Task", decision.assignment, longest),
         _section("Why", decision.reason if decision.task else "", longest),
+        _section("Tasks", _tasks(state, decision)),
         _section("Goal", state.goal, longest),
         _section(f"Plan ({state.definition.plan})", cut(state.known.plan, MAX_PLAN), longest),
         _section("Reports", _reports(state), longest),
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _tasks(state: BoardState, decision: Decision) -> str:
+    """For which tasks the report can count, where that is for the agent to say."""
+    tasks = concerned(state, decision, state.known.tasks)
+    if len(tasks) < 2 or not any(gate.per_task for gate in state.definition.policy.gates):
+        return ""
+    named = ", ".join(one.id for one in tasks[:MAX_TASKS]) + (", …" if len(tasks) > MAX_TASKS else "")
+    return f"Your report counts only for those of these tasks that it names: {named}."
 
 
 def report_format(policy: VerificationPolicy, agent: str) -> str:

@@ -111,9 +111,19 @@ class Standing(Struct, frozen=True):
     holds: bool
     """Whether the evidence bears it out. A verdict that it does not bear out opens no gate."""
     iteration: int
+    """0: it was only called for the task, and has not spoken about it."""
     blockers: tuple[str, ...] = ()
     shown: str = ""
     """What does not hold."""
+    is_named: bool = True
+    """Whether the report is about this task, and not about several of which it names none."""
+    called: int = 0
+    """The last iteration in which the agent was called for the task and did not name it; 0: none since it spoke."""
+
+    @property
+    def worked(self) -> int:
+        """The last iteration in which the agent may have worked on the task."""
+        return max(self.iteration, self.called)
 
 
 class KnownBoard(Struct, frozen=True):
