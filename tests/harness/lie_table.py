@@ -24,6 +24,8 @@ class Lie(NamedTuple):
     change: Change
     because: str
     """A part of the reason that the run ends for."""
+    earlier: Change | None = None
+    """The script of a run before it, on the same board."""
 
 
 def decision(agent: str, reason: str = "All is done.", **more: Any) -> Line:
@@ -54,6 +56,13 @@ def only(*lines: Line) -> Change:
 def finish_after(agent: str, number: int = 0, **more: Any) -> Change:
     """FINISH behind an agent's report, and again however often it is told why not."""
     return lambda script: [*script[: _at(script, agent, number) + 1], *[decision("FINISH", **more)] * 5]
+
+
+def blocked_in_the_end(script: list[Line]) -> list[Line]:
+    """Both tasks are verified; then the test that is made once more is blocked."""
+    report = "iteration: 9\nVerdict: BLOCKED\nBlockers: the production db is lost"
+    calls = decision("TEST", "Once more.", task="Run the tests of M1-T2.", dev_plan=DONE_T2)
+    return [*script[:-1], calls, {"agent": "TEST", "reply": report}, *[decision("FINISH")] * 5]
 
 
 def said(agent: str, old: str, new: str, number: int = 0) -> Change:
@@ -309,6 +318,13 @@ LIES = (
     Lie("FAIL of the review is passed over", "tdd", all_of(said("REVIEW", "PASS", "FAIL", -1), insisting), "is FAIL"),
     Lie("PASS 没有覆盖率", "tdd-zh", said("TEST", "覆盖率：100%\n", "", 2), "wants a line 'coverage:'"),
     Lie("一开始就 FINISH", "tdd-zh", only(decision("FINISH", "完成", dev_plan=DONE_T1)), "wants PASS of TEST before"),
+    Lie(
+        "FINISH in a new run, with a blocker of the last one",
+        "tdd",
+        only(decision("FINISH")),
+        "open are TEST before this run: the production db is lost",
+        earlier=blocked_in_the_end,
+    ),
     # Chapters
     Lie("a chapter that is only drafted", "novel", finish_after("CRITIQUE", -1), "CH-1 is DRAFTED"),
     Lie(

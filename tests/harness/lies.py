@@ -68,10 +68,12 @@ def _run(workflow: Path, lie: Lie) -> dict[str, Any]:
     """Run a workflow by its own script, changed."""
     file = workflow / "script.jsonl"
     script: list[Line] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    changed = lie.change(script)
-    file.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in changed), encoding="utf-8")
-    done = CliRunner().invoke(cli, ["--json", "run", workflow.name, "--model", f"script:{workflow.name}/script.jsonl"])
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = {}
+    for change in filter(None, (lie.earlier, lie.change)):
+        lines = (json.dumps(line, ensure_ascii=False) for line in change(script))
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        model = f"script:{workflow.name}/script.jsonl"
+        found = json.loads(CliRunner().invoke(cli, ["--json", "run", workflow.name, "--model", model]).stdout)
     return found
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ripstop.text.markdown import split_lines
+from ripstop.text.markdown import blocks, split_lines
 
 MAX_SEARCHED = 200
 """Characters of a line in which a number is looked for."""
@@ -128,6 +128,14 @@ def lines_of(text: str) -> list[str]:
     """The lines as editors count them; `str.splitlines` breaks at more characters."""
     lines = split_lines(text.removeprefix("\ufeff"))
     return lines if lines[-1] else lines[:-1]
+
+
+def without_code(lines: Sequence[str]) -> list[str]:
+    """The lines, each with its number, where those of blocks of code are empty: what is in one is an example."""
+    left = list(lines)
+    for block in blocks(lines):
+        left[block.start : block.end] = [""] * (block.end - block.start)
+    return left
 
 
 def lines_with(lines: Sequence[str], prefix: str, any_case: bool = False) -> Iterator[FieldLine]:

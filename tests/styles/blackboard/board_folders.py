@@ -16,7 +16,7 @@ PLAN, HISTORY = "memory/dev_plan.md", "memory/project_history.md"
 REPORT = "reports/report_writer.md"
 READING = {"iteration_pattern": ITERATION, "tail": TAIL}
 USUAL: dict[str, dict[str, Any]] = {
-    OPEN: READING,
+    OPEN: {**READING, "reports": [REPORT], "blocker_prefix": "Blockers:"},
     CHECK: {"own": "", "evidence": []},
     WRITE: {"plan_text": None, "append": "", "reports": {}, "definition_files": [], "close": False, **READING},
 }

@@ -1,5 +1,6 @@
 """Boards, and the answers that stories about them are made of."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -41,8 +42,10 @@ def said(text: str) -> AgentReplied:
     return AgentReplied(text=text)
 
 
-def opened(iteration: int = 0, plan: str = PLAN, history: str = "", left_out: int = 0) -> ToolReturned:
-    return _returned(OpenedBoard("d0", plan, history, left_out, iteration))
+def opened(
+    iteration: int = 0, plan: str = PLAN, history: str = "", left_out: int = 0, blocking: Mapping[str, str] = {}
+) -> ToolReturned:
+    return _returned(OpenedBoard("d0", plan, history, left_out, iteration, dict(blocking)))
 
 
 def written(digest: str = "d") -> ToolReturned:

@@ -50,6 +50,14 @@ def test_opening_without_a_plan_names_the_file(tmp_path: Path) -> None:
     assert not (tmp_path / "reports").exists()
 
 
+def test_opening_returns_the_lines_of_a_report_that_say_what_blocks(desk: BoardDesk) -> None:
+    desk.edit(REPORT, "x\n Blockers: a\r\n```\nBlockers: none\n```\nBlockers：b\nOther blockers: c\n")
+    assert desk.open()["blocker_lines"] == {REPORT: "Blockers: a\nBlockers：b"}
+    assert desk.open(reports=["reports/report_other.md"])["blocker_lines"] == {}
+    desk.edit(REPORT, b"Blockers: \xff")
+    assert desk.open()["blocker_lines"] == {}
+
+
 def test_opening_returns_the_end_of_a_long_history(desk: BoardDesk) -> None:
     entries = [f"## Iteration {number}\nwords {number}\n" for number in range(1, 50)]
     desk.edit(HISTORY, "# Project History\n" + "".join(entries) + "## User Decision (Iteration 900)\n")

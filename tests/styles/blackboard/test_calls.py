@@ -162,11 +162,13 @@ def test_what_a_person_decides_is_really_in_the_history(real: RealBoard) -> None
 
 
 def test_a_call_is_shown_as_it_always_was() -> None:
-    """The log and the pages show the calls of old journals, too, so neither names nor order may change."""
+    """The log and the pages show the calls of old journals, too, so neither names nor order may change: what came
+    later stands behind it."""
     story = given(KIT.style, board(VerificationPolicy(RULES, evidence=EVERY_KIND), files=("memory/p.json",)))
     which = {"folder": "/b", "copy": False, "plan": "memory/dev_plan.md", "history": "memory/project_history.md"}
     pattern = r"(?i)^\ufeff?#{2,4} (?:[^\n(]{0,60}\()?Iteration (\d{1,6})\b"
-    assert _shown(story) == _text({**which, "iteration_pattern": pattern, "tail": 200_000})
+    blocking = {"reports": ["reports/report_maker.md", "reports/report_checker.md"], "blocker_prefix": "阻塞："}
+    assert _shown(story) == _text({**which, "iteration_pattern": pattern, "tail": 200_000, **blocking})
     story = begun(board(VerificationPolicy(RULES, evidence=EVERY_KIND), files=("memory/p.json",)))
     story.tell(decided("CHECKER"))
     writing: dict[str, Any] = {

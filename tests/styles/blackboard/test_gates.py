@@ -375,6 +375,22 @@ def test_an_open_blocker_hinders_the_end_until_its_agent_clears_it() -> None:
     passed(story)
 
 
+def test_a_blocker_of_an_earlier_run_hinders_the_end_until_its_agent_reports_again() -> None:
+    left = {"reports/report_checker.md": "阻塞：db lost", "reports/report_maker.md": "阻塞：无"}
+    blocked = board(VerificationPolicy(RULES, gates=(CLEAR,)))
+    story = begun(blocked, blocking=left)
+    assert "# Open blockers of earlier runs\n- CHECKER: db lost" in prompt(story)
+    assert story.run is not None
+    facts = KIT.style.view.parts(story.run)[0]
+    assert ("Blocker of an earlier run", "CHECKER: db lost") in facts.rows  # type: ignore[union-attr]
+    iteration(story, "iteration: 1\n阻塞：无", "MAKER")
+    assert "open are CHECKER before this run: db lost" in refused(story, finish_review_override="known", reason="x")
+    story = begun(blocked, blocking=left)
+    iteration(story, GOOD.format(1), "CHECKER")
+    assert "earlier runs" not in prompt(story)
+    passed(story)
+
+
 def test_a_verdict_that_the_evidence_does_not_bear_out_opens_no_gate() -> None:
     evidence = (Evidence(EvidenceKind.FILE, "code", path="a.py"),)
     story = gated(NEEDS, evidence=evidence)

@@ -22,6 +22,7 @@ from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.tools.shared_folder import PathMissing, opened
 
+from ..checks import lines_of, lines_with, without_code
 from .bookkeeping import INDEX, KEPT, Bookkeeping, Pending
 from .calls import ChangedFile, CheckedBoard, HistoryTail, OpenBoard, OpenedBoard, WriteBoard, WrittenBoard
 from .contents import (
@@ -114,6 +115,8 @@ class BoardFiles:
 
     def open(self, call: OpenBoard) -> OpenedBoard:
         """The board as it is, which the run knows from now on."""
+        for path in call.reports:
+            check_report_path(path)
         return self._settled(lambda: self._open(call))
 
     def check(self, digest: str, own: str) -> CheckedBoard:
@@ -147,8 +150,10 @@ class BoardFiles:
         now = scan(self.root)
         plan = self._text(self._existing_plan(now), now)
         end = self._history_tail(now, call.iteration_pattern, call.tail)
+        found = {path: self._blocker_lines(path, call.blocker_prefix, now) for path in call.reports if path in now}
+        blocking = {path: lines for path, lines in found.items() if lines}
         self._take(now, None)
-        return OpenedBoard(digest_of(now), plan, end.history, end.left_out, end.iteration)
+        return OpenedBoard(digest_of(now), plan, end.history, end.left_out, end.iteration, blocking)
 
     def _check(self, digest: str, own: str) -> CheckedBoard:
         now = scan(self.root)
@@ -261,6 +266,13 @@ class BoardFiles:
     def _history_tail(self, now: Files, pattern: str, tail: int) -> HistoryTail:
         text = self._text(self._history, now) if self._history in now else ""
         return history_tail(text, pattern, tail)
+
+    def _blocker_lines(self, path: str, prefix: str, now: Files) -> str:
+        try:
+            lines = without_code(lines_of(self._text(path, now)))
+        except Refused:  # it is no text, so no run has written it
+            return ""
+        return "\n".join(one.text for one in lines_with(lines, prefix))
 
     def _bytes(self, path: str, now: Files) -> bytes:
         data = read(self.root, path)

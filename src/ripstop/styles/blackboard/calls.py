@@ -75,6 +75,9 @@ class OpenBoard(BoardCall, frozen=True, kw_only=True):
     """With one group, for a line of the history that begins an iteration."""
     tail: int
     """Characters of the history that are returned."""
+    reports: tuple[str, ...]
+    """Those of the agents, which an earlier run can have left."""
+    blocker_prefix: str
 
 
 class CheckBoard(BoardCall, frozen=True, kw_only=True):
@@ -121,6 +124,8 @@ class OpenedBoard(Struct, frozen=True):
     history: str = ""
     left_out: int = 0
     iteration: int = 0
+    blocker_lines: dict[str, str] = {}
+    """The lines of each report that say what blocks."""
 
     @property
     def tail(self) -> HistoryTail:

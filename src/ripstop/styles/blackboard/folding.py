@@ -31,7 +31,7 @@ from .gates import is_finished
 from .history import History, decision_entry, read_history, report_entry, user_entry
 from .plan import apply_updates, tasks_of, updates_in
 from .report import claims_shown, current_report
-from .standings import with_report
+from .standings import left_open, with_report
 from .state import (
     BoardEdited,
     BoardState,
@@ -188,7 +188,8 @@ def _kept(state: BoardState, answer: WrittenBoard) -> BoardState:
 
 def _opened(state: BoardState, answer: OpenedBoard) -> BoardState:
     known = KnownBoard(answer.digest, answer.plan, _history(state, answer.tail))
-    return replace(state, known=known, iteration=answer.iteration + 1, taken=1)
+    blocked = left_open(state.definition, answer.blocker_lines)
+    return replace(state, known=known, iteration=answer.iteration + 1, taken=1, left_open=blocked)
 
 
 def _history(state: BoardState, tail: HistoryTail) -> History:

@@ -349,8 +349,10 @@ class _Decisions:
 
     def _no_open_blockers(self, gate: Gate) -> Looked:
         ids = {one.id.casefold(): one.id for one in self._after}
-        found = []
-        for agent in gate.agents or self._policy.report_rules.apply_to:
+        agents = gate.agents or self._policy.report_rules.apply_to
+        left = ((agent, one) for agent, ones in self._state.left_open.items() for one in ones)
+        found = [f"{agent} before this run: {one}" for agent, one in left if includes(agents, agent)]
+        for agent in agents:
             standings = self._state.standings.get(agent.casefold(), {})
             about_tasks = {task: said for task, said in standings.items() if task}
             for task, said in (about_tasks or standings).items():

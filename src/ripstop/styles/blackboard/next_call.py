@@ -23,6 +23,8 @@ def _open(state: BoardState) -> OpenBoard:
         history=HISTORY,
         iteration_pattern=ITERATION,
         tail=TAIL,
+        reports=tuple(one.report for one in board.agents),
+        blocker_prefix=board.policy.report_rules.blocker_prefix,
     )
 
 

@@ -28,6 +28,7 @@ def prompt_for_main(state: BoardState, longest: int = 0) -> Prompt:
         _section(f"Plan ({board.plan})", cut(state.known.plan, MAX_PLAN), longest),
         _section("History", _history(state), longest),
         _section("Reports", _reports(state), longest),
+        _section("Open blockers of earlier runs", _left_open(state), longest),
         _section("Verification policy", board.policy_text),
     ]
     told = f"{board.main.prompt.strip()}\n\n{_FORMAT.format(names=', '.join(legal_names(board)))}"
@@ -170,6 +171,10 @@ def _reports(state: BoardState) -> str:
     most = state.definition.policy.recent_reports
     recent = state.reports[-most:] if most else ()
     return "\n\n".join(_report(one, state.definition.policy.max_report_chars) for one in recent)
+
+
+def _left_open(state: BoardState) -> str:
+    return "\n".join(f"- {agent}: {one}" for agent, ones in state.left_open.items() for one in ones)
 
 
 def _report(one: Reported, most: int) -> str:

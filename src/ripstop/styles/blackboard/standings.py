@@ -4,19 +4,19 @@
   that the report itself names, outside of code: MAIN can mention a task that nobody touches.
 - A report that names none of several counts for none of them. But it takes back what was said before, and what blocks
   it blocks all of them.
+- What blocked in the last report that an agent made in an earlier run blocks until it reports again.
 - An agent has worked on every task that it was called for, whatever its report names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ripstop.text.markdown import blocks
-
-from ..checks import Shown, all_hold, lines_of
+from ..checks import Shown, all_hold, lines_of, without_code
+from .definition import Board
 from .gates import concerned, tracked_tasks
 from .plan import tasks_named
-from .report import Report
+from .report import Report, read_report
 from .state import BoardState, Standing
 
 
@@ -29,7 +29,7 @@ def with_report(state: BoardState, report: Report, found: Sequence[Shown]) -> Bo
     )
     # where nothing is open, a decision about no task in particular is about all of them
     tasks = concerned(state, state.decision, state.known.tasks) or tracked_tasks(state.known.tasks)
-    named = tasks if len(tasks) == 1 else tasks_named(tasks, _without_code(state.report))
+    named = tasks if len(tasks) == 1 else tasks_named(tasks, "\n".join(without_code(lines_of(state.report))))
     name = state.agent.name.casefold()
     before = state.standings.get(name, {})
     after = {"": said}
@@ -37,7 +37,19 @@ def with_report(state: BoardState, report: Report, found: Sequence[Shown]) -> Bo
         known = before.get(task.id.casefold(), _NOTHING)
         left_out = _names_others if named else _names_none
         after[task.id.casefold()] = said if task in named else left_out(known, said)
-    return replace(state, standings={**state.standings, name: {**before, **after}})
+    left = {one: blockers for one, blockers in state.left_open.items() if one != state.agent.name}
+    return replace(state, standings={**state.standings, name: {**before, **after}}, left_open=left)
+
+
+def left_open(board: Board, lines: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """What blocks still by the last reports of earlier runs, by agent; `lines`: those about it, by report."""
+    rules = board.policy.report_rules
+    found = {
+        one.name: read_report(lines[one.report], rules, one.name).open_blockers
+        for one in board.agents
+        if one.report in lines
+    }
+    return {agent: blockers for agent, blockers in found.items() if blockers}
 
 
 _NOTHING = Standing("", False, 0)
@@ -54,10 +66,3 @@ def _names_none(before: Standing, said: Standing) -> Standing:
     if before.iteration and before.verdict == said.verdict and said.holds:
         return replace(before, blockers=blockers, called=said.iteration)
     return replace(said, is_named=False, blockers=blockers)
-
-
-def _without_code(text: str) -> str:
-    lines = lines_of(text)
-    for block in blocks(lines):
-        lines[block.start : block.end] = [""] * (block.end - block.start)
-    return "\n".join(lines)

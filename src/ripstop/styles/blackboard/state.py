@@ -187,6 +187,8 @@ class BoardState(Struct, frozen=True):
     """The last verdict of every agent that has reported, by its name in small letters."""
     standings: dict[str, dict[str, Standing]] = {}
     """What every agent has said last about each task, by both names in small letters, and at all, by no name."""
+    left_open: dict[str, tuple[str, ...]] = {}
+    """What blocks by the last report of each agent in an earlier run, until it reports again."""
     flips: dict[str, tuple[str, ...]] = {}
     """The last verdicts on one task, by agent and task."""
     finished: bool = False

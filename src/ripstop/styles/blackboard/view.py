@@ -70,6 +70,8 @@ def parts(run: Run[BoardState]) -> tuple[Part, ...]:
         ("Last verdict", f"{last.agent}: {last.verdict}" if last and last.verdict else ""),
     ]
     facts += [("Blocker", f"{last.agent}: {one}") for one in last.blockers] if last else []
+    left = ((agent, one) for agent, ones in state.left_open.items() for one in ones)
+    facts += [("Blocker of an earlier run", f"{agent}: {one}") for agent, one in left]
     found: list[Part] = [Facts(tuple(row for row in facts if row[1]), state.definition.name)]
     tasks = state.known.tasks
     if tasks:
