@@ -44,9 +44,9 @@ class Shown(Struct, frozen=True):
         return f"claimed {self.claimed}; shown: {self.shown}"
 
 
-def all_hold(checks: Sequence[Shown]) -> bool:
-    """Whether none of them failed. What was not checked has not failed."""
-    return all(one.holds is not False for one in checks)
+def failed(checks: Sequence[Shown]) -> tuple[Shown, ...]:
+    """Those that do not hold. What was not checked has not failed."""
+    return tuple(one for one in checks if one.holds is False)
 
 
 # The checks

@@ -12,7 +12,7 @@ from ripstop.styles.blackboard.definition import Evidence, EvidenceKind, Gate, V
 from ripstop.styles.blackboard.gates import report_checks
 from ripstop.styles.blackboard.kit import KIT
 from ripstop.styles.blackboard.report import read_report
-from ripstop.styles.blackboard.state import MainDecided
+from ripstop.styles.blackboard.state import ChecksFailed, MainDecided
 from ripstop.styles.turn import Corrected
 from ripstop.testing import Given
 from tests.styles.blackboard.boards import (
@@ -466,6 +466,54 @@ def test_what_the_gates_found_is_on_record_and_shown() -> None:
     assert story.run is not None
     claims = KIT.style.view.parts(story.run)[-1].claims  # type: ignore[union-attr]
     assert [one.holds for one in claims if one.by == "MAIN, iteration 2"] == [True] * len(shown)
+
+
+@pytest.mark.parametrize("on_failure", ["tell", "stop"])
+def test_a_gate_that_does_not_let_a_decision_pass_is_on_record_and_shown(on_failure: Literal["tell", "stop"]) -> None:
+    story = gated(replace(DONE, on_failure=on_failure), CLEAR)
+    before = story.run
+    events = story.tell(decided("FINISH", reason="done"))
+    (one,) = [event for event in events if isinstance(event, ChecksFailed)]
+    found = [(each.claimed[:9], each.shown, each.holds) for each in one.shown]
+    tasks = [("M1-T1 is ", "it is TODO", False), ("M1-T2 is ", "it is TODO", False)]
+    assert found == [*tasks, ("no open b", "none", True)] and (one.agent, one.iteration) == ("MAIN", 1)
+    assert story.run is not None and before is not None
+    claims = KIT.style.view.parts(story.run)[-1].claims  # type: ignore[union-attr]
+    assert [(each.by, each.claimed[:9], each.shown, each.holds) for each in claims] == [
+        ("MAIN, iteration 1", *row) for row in tasks
+    ]
+
+
+def test_the_reasons_of_a_refused_decision_are_all_of_its_checks() -> None:
+    story = gated(DONE, CLEAR)
+    (one,) = [each for each in story.tell(decided("FINISH", reason="done")) if isinstance(each, ChecksFailed)]
+    assert story.run is not None
+    reasons = KIT.style.view.explain(story.run.state, one).reasons
+    assert [(each.text[:14], each.holds, each.taken) for each in reasons] == [
+        ("FINISH: done", None, False),
+        ("claimed M1-T1 ", False, False),
+        ("claimed M1-T2 ", False, False),
+        ("claimed no ope", True, False),
+    ]
+
+
+def test_what_a_refused_report_claimed_is_on_record_and_shown() -> None:
+    low = Gate("min_number", "min", prefix="coverage:", number=80)
+    evidence = (Evidence(EvidenceKind.FILE, "code", path="a.py", on_failure="stop"),)
+    for gates, result in (((low,), True), ((), False)):
+        story = gated(*gates, evidence=evidence)
+        tell(story, decided("CHECKER"), written(), said(GOOD.format(1) + "coverage: 12"))
+        events = tell(story, checked(ClaimResult(result, "looked at")), written())
+        (one,) = [event for event in events if isinstance(event, ChecksFailed)]
+        failed = (
+            ("coverage: at least 80", "12, which is less than 80") if result else ("PASS: a.py exists", "looked at")
+        )
+        assert one.agent == "CHECKER" and failed in [(each.claimed, each.shown) for each in one.shown]
+        assert story.run is not None and story.run.ended is not None
+        claims = KIT.style.view.parts(story.run)[-1].claims  # type: ignore[union-attr]
+        assert [(each.by, each.claimed, each.shown, each.holds) for each in claims] == [
+            ("CHECKER, iteration 1", *failed, False)
+        ]
 
 
 # What is said to agents, and how strictly they are read

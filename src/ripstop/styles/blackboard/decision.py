@@ -13,6 +13,7 @@ from msgspec import Struct
 from ripstop.kernel.text_limits import DEEPEST, is_plain, shown
 
 from .. import reply
+from ..checks import Shown
 from .definition import FINISH, USER, Board
 
 NEXT, NOT_JSON = "next_agent", "MAIN 输出非 JSON"
@@ -34,6 +35,11 @@ class WrongDecision(Exception):
 
     is_told = False
     """Whether MAIN is told, and asked again, whatever the policy says about retries."""
+
+    def __init__(self, why: str, found: tuple[Shown, ...] = ()) -> None:
+        """`found`: what the gates wanted, and what they found, if it came to them."""
+        super().__init__(why)
+        self.found = found
 
 
 class HeldBack(WrongDecision):

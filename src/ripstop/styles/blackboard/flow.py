@@ -31,6 +31,7 @@ from ripstop.kernel.text_limits import shown
 from ripstop.text.courtesy import courteous
 
 from .. import turn as turns
+from ..checks import Shown, failed
 from ..turn import FinishedTurn
 from .calls import CHECK, WRITE, ChangedFile
 from .decision import WrongDecision, check_form, read_decision
@@ -39,7 +40,7 @@ from .gates import decision_checks
 from .plan import MAX_UPDATES, updates_in
 from .prompts import tools_of
 from .report import claims_shown, current_report, why_refused
-from .state import BoardEdited, BoardState, MainDecided, ReportVerified, UserDecided
+from .state import BoardEdited, BoardState, ChecksFailed, MainDecided, ReportVerified, UserDecided
 
 PURPOSE = "user"
 LAST_REPORT = "last_report"
@@ -77,6 +78,8 @@ def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
         decision = read_decision(finished.text, state.definition)
         gates = decision_checks(state, decision)
     except WrongDecision as error:
+        if error.found:
+            step.record(ChecksFailed(iteration=state.iteration, agent=MAIN, reply=finished.number, shown=error.found))
         most = state.definition.policy.main_retries + (MAX_TOLD if error.is_told else 0)
         if finished.corrections < most and not finished.recorded:
             return turns.correct(step, turn, finished, f"Your decision could not be used: {error}. Decide again.")
@@ -254,12 +257,13 @@ def verify(step: Step[BoardState]) -> None:
     assert agent is not None
     report = current_report(state)
     wrong = why_refused(state, report)
-    if wrong:
-        return _refuse(step, "; ".join(f"{problem.field}: {problem}" for problem in wrong[:MAX_SHOWN]))
     claims = claims_shown(state, report)
+    found = tuple(one for _, one in claims)
+    if wrong:
+        return _refuse(step, "; ".join(f"{problem.field}: {problem}" for problem in wrong[:MAX_SHOWN]), found)
     for demanded, one in claims:
         if demanded and demanded.on_failure == "stop" and not one.holds:
-            return _refuse(step, f"claimed {one.claimed}, shown {one.shown}")
+            return _refuse(step, f"claimed {one.claimed}, shown {one.shown}", found)
     for _, one in claims:
         if not one.holds:
             step.warn(f"{agent.name} claims {one.claimed}, and that does not hold: {one.shown}")
@@ -283,12 +287,14 @@ def verify(step: Step[BoardState]) -> None:
     return write(step)
 
 
-def _refuse(step: Step[BoardState], told: str) -> None:
+def _refuse(step: Step[BoardState], told: str, found: tuple[Shown, ...]) -> None:
     """Stop the run; first put the report on the board, where a person can mend it."""
     state, agent = step.state, step.state.agent
     assert agent is not None
     if not state.report_kept and state.rewrites < MAX_REWRITES:
         return write(step)
+    if failed(found):
+        step.record(ChecksFailed(iteration=state.iteration, agent=agent.name, reply=state.report_number, shown=found))
     raise Unworkable(f"{agent.report} of {agent.name} in iteration {state.iteration} is refused: {told}")
 
 

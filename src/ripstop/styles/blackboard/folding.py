@@ -20,7 +20,7 @@ from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resum
 from ripstop.kernel.result import read_result
 
 from .. import turn as turns
-from ..checks import lines_with
+from ..checks import failed, lines_with
 from ..reply import meant
 from ..reply_operations import WRITE as WRITE_FILE
 from .calls import CHECK, OPEN, WRITE, CheckedBoard, HistoryTail, OpenedBoard, WrittenBoard
@@ -35,9 +35,11 @@ from .standings import left_open, with_report
 from .state import (
     BoardEdited,
     BoardState,
+    ChecksFailed,
     Decided,
     KnownBoard,
     MainDecided,
+    RefusedWork,
     Reported,
     ReportVerified,
     UserDecided,
@@ -47,7 +49,7 @@ from .state import (
 MAX_FLIPS = 20
 """Verdicts that are kept per agent and task, and pairs of them."""
 MIN_KEPT = 12
-"""Decisions and reports that are kept for those who look."""
+"""Decisions, reports and refusals that are kept for those who look."""
 
 
 def evolve(state: BoardState, number: int, event: Event) -> BoardState:
@@ -61,14 +63,8 @@ def evolve(state: BoardState, number: int, event: Event) -> BoardState:
 
 def _evolve(state: BoardState, number: int, event: Event) -> BoardState:
     match event:
-        case MainDecided():
-            return _decided(state, number, event)
-        case ReportVerified():
-            return _reported(state, event)
-        case UserDecided():
-            return _answered_by_user(state, event)
-        case BoardEdited():
-            return replace(state, rewrites=state.rewrites + 1)
+        case MainDecided() | ReportVerified() | ChecksFailed() | UserDecided() | BoardEdited():
+            return _recorded(state, number, event)
         case Asked(command=command):
             return _asked(state, number, event, command)
         case Answered(answer=PersonAnswered() as said) if state.phase == "user":
@@ -85,6 +81,23 @@ def _evolve(state: BoardState, number: int, event: Event) -> BoardState:
             return replace(state, cancelled=True)
     turn = turns.evolve(state.turn, number, event)
     return state if turn is state.turn else replace(state, turn=turn)
+
+
+def _recorded(
+    state: BoardState, number: int, event: MainDecided | ReportVerified | ChecksFailed | UserDecided | BoardEdited
+) -> BoardState:
+    match event:
+        case MainDecided():
+            return _decided(state, number, event)
+        case ReportVerified():
+            return _reported(state, event)
+        case ChecksFailed(iteration=iteration, agent=agent, shown=found):
+            made = RefusedWork(iteration, number, agent, failed(found))
+            return replace(state, refusals=(*state.refusals[1 - MIN_KEPT :], made))
+        case UserDecided():
+            return _answered_by_user(state, event)
+        case BoardEdited():
+            return replace(state, rewrites=state.rewrites + 1)
 
 
 def _with_tasks(known: KnownBoard, before: BoardState) -> KnownBoard:

@@ -147,7 +147,8 @@ def decision_checks(state: BoardState, decision: Decision) -> tuple[Shown, ...]:
             failed.append((is_early or gate.on_failure == "tell", problem))
     if failed:
         told = "; ".join(problem for _, problem in failed[:MAX_NAMED])
-        raise HeldBack(told) if all(is_told for is_told, _ in failed) else WrongDecision(told)
+        refusal = HeldBack if all(is_told for is_told, _ in failed) else WrongDecision
+        raise refusal(told, tuple(found))
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ..checks import Shown, all_hold, lines_of, without_code
+from ..checks import Shown, failed, lines_of, without_code
 from .definition import Board
 from .gates import concerned, tracked_tasks
 from .plan import tasks_named
@@ -23,9 +23,9 @@ from .state import BoardState, Standing
 def with_report(state: BoardState, report: Report, found: Sequence[Shown]) -> BoardState:
     """The standings with a report that was verified; `found`: what it claims, beside what was shown."""
     assert state.agent is not None and state.decision is not None
-    wrong = next((one for one in found if one.holds is False), None)
+    wrong = failed(found)
     said = Standing(
-        report.verdict or "", all_hold(found), state.iteration, report.open_blockers, str(wrong) if wrong else ""
+        report.verdict or "", not wrong, state.iteration, report.open_blockers, str(wrong[0]) if wrong else ""
     )
     # where nothing is open, a decision about no task in particular is about all of them
     tasks = concerned(state, state.decision, state.known.tasks) or tracked_tasks(state.known.tasks)

@@ -42,6 +42,17 @@ class ReportVerified(TurnResult, tag="blackboard.report_verified", frozen=True):
     verdict: str = ""
 
 
+class ChecksFailed(Event, tag="blackboard.checks_failed", frozen=True):
+    """What MAIN has decided, or an agent reported, is refused: not all of its checks hold."""
+
+    iteration: int
+    agent: str
+    reply: int
+    """The record with its words."""
+    shown: tuple[Shown, ...] = ()
+    """What was claimed, and what was found."""
+
+
 class UserDecided(Event, tag="blackboard.user_decided", frozen=True):
     iteration: int
     answer: int
@@ -54,7 +65,14 @@ class BoardEdited(Event, tag="blackboard.board_edited", frozen=True):
     paths: tuple[str, ...]
 
 
-BLACKBOARD_EVENTS: tuple[type[Event], ...] = (MainDecided, ReportVerified, UserDecided, BoardEdited, *TURN_EVENTS)
+BLACKBOARD_EVENTS: tuple[type[Event], ...] = (
+    MainDecided,
+    ReportVerified,
+    ChecksFailed,
+    UserDecided,
+    BoardEdited,
+    *TURN_EVENTS,
+)
 
 
 Phase = Literal["open", "main", "decide", "agent", "check", "report", "user", "answer", "sync"]
@@ -102,6 +120,16 @@ class Decided(Struct, frozen=True):
     next_agent: str
     reason: str
     shown: tuple[Shown, ...] = ()
+
+
+class RefusedWork(Struct, frozen=True):
+    """A decision or a report that was refused, for those who look."""
+
+    iteration: int
+    number: int
+    by: str
+    failed: tuple[Shown, ...]
+    """What did not hold."""
 
 
 class Standing(Struct, frozen=True):
@@ -182,6 +210,8 @@ class BoardState(Struct, frozen=True):
     reports: tuple[Reported, ...] = ()
     """The recent ones."""
     decisions: tuple[Decided, ...] = ()
+    """The recent ones."""
+    refusals: tuple[RefusedWork, ...] = ()
     """The recent ones."""
     verdicts: dict[str, str] = {}
     """The last verdict of every agent that has reported, by its name in small letters."""

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from msgspec.structs import replace
+
 from ripstop.kernel.events import Event
 from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Part, Task, Tasks
 from ripstop.kernel.run import Run, end_line
@@ -11,8 +13,15 @@ from ..checks import Shown
 from .decision import WrongDecision, read_decision
 from .definition import MAIN, USER, VerificationPolicy
 from .plan import PlanTask
-from .report import claims_shown, current_report
-from .state import BoardEdited, BoardState, MainDecided, Reported, ReportVerified
+from .report import Report, claims_shown, current_report
+from .state import (
+    BoardEdited,
+    BoardState,
+    ChecksFailed,
+    MainDecided,
+    Reported,
+    ReportVerified,
+)
 
 _FAILED = ("FAIL", "FAILED", "BLOCKED", "REJECTED")
 _OPEN = ("", "TODO", "OPEN", "PENDING", "PLANNED", "NEW")
@@ -82,9 +91,11 @@ def parts(run: Run[BoardState]) -> tuple[Part, ...]:
             LedgerEntry(one.number, MAIN, one.reason, f"{one.iteration} → {one.next_agent}") for one in state.decisions
         )
         found.append(Ledger(tuple(entries), "Decisions"))
-    claims = (*(claim for one in state.reports for claim in _claims(one)), *_gates(state))
+    reported = (claim for one in state.reports for claim in _claims(one))
+    refused = (claim for one in state.refusals for claim in _rows(one.number, one.by, one.iteration, one.failed))
+    claims = sorted((*reported, *_gates(state), *refused), key=lambda one: one.number)
     if claims:
-        found.append(Claims(claims, "Claimed and shown"))
+        found.append(Claims(tuple(claims), "Claimed and shown"))
     return tuple(found)
 
 
@@ -92,10 +103,13 @@ def explain(before: BoardState, event: Event) -> Explanation:
     match event:
         case MainDecided():
             return Explanation((*_why_decided(before), *map(_reason, event.shown)))
+        case ChecksFailed(agent=agent, shown=found):
+            said = _why_decided(before) if agent == MAIN else (Reason(_said(current_report(before))),)
+            return Explanation((*(replace(one, taken=False) for one in said), *map(_reason, found)))
         case ReportVerified():
             report = current_report(before)
-            said = Reason(f"verdict {report.verdict or 'none'}, {_blockers(report.open_blockers)}", taken=True)
-            return Explanation((said, *(_reason(one) for _, one in claims_shown(before, report))))
+            shown = (one for _, one in claims_shown(before, report))
+            return Explanation((Reason(_said(report), taken=True), *map(_reason, shown)))
         case BoardEdited(paths=paths):
             return Explanation((Reason(f"edited between two turns: {', '.join(paths)}"),))
     return Explanation()
@@ -113,6 +127,10 @@ def _why_decided(before: BoardState) -> tuple[Reason, ...]:
     except WrongDecision:
         return ()
     return (Reason(f"{decision.next_agent}: {decision.reason}", taken=True),)
+
+
+def _said(report: Report) -> str:
+    return f"verdict {report.verdict or 'none'}, {_blockers(report.open_blockers)}"
 
 
 def _blockers(blockers: tuple[str, ...]) -> str:
@@ -145,10 +163,9 @@ def _state_of(one: PlanTask, policy: VerificationPolicy) -> Literal["open", "doi
 
 
 def _claims(one: Reported) -> list[Claim]:
-    by = f"{one.agent}, iteration {one.iteration}"
     if not one.shown:
-        return [Claim(one.number, by, one.verdict, "", None)] if one.verdict else []
-    return [Claim(one.number, by, each.claimed, each.shown, each.holds) for each in one.shown]
+        return [Claim(one.number, _by(one.agent, one.iteration), one.verdict)] if one.verdict else []
+    return _rows(one.number, one.agent, one.iteration, one.shown)
 
 
 def _gates(state: BoardState) -> list[Claim]:
@@ -156,5 +173,12 @@ def _gates(state: BoardState) -> list[Claim]:
     if not state.decisions:
         return []
     last = state.decisions[-1]
-    by = f"{MAIN}, iteration {last.iteration}"
-    return [Claim(last.number, by, one.claimed, one.shown, one.holds) for one in last.shown]
+    return _rows(last.number, MAIN, last.iteration, last.shown)
+
+
+def _rows(number: int, agent: str, iteration: int, found: tuple[Shown, ...]) -> list[Claim]:
+    return [Claim(number, _by(agent, iteration), one.claimed, one.shown, one.holds) for one in found]
+
+
+def _by(agent: str, iteration: int) -> str:
+    return f"{agent}, iteration {iteration}"
