@@ -12,7 +12,19 @@ from ripstop.engine.engine import Engine
 from ripstop.engine.forking import failed_by_agent
 from ripstop.engine.soundness import reading
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Command, RunFinished, StartRun
-from ripstop.kernel.events import Answered, Asked, Ended, Event, Forked, GuardTripped, Record, TurnRestarted, TurnResult
+from ripstop.kernel.events import (
+    KERNEL_EVENTS,
+    OUTCOMES,
+    Answered,
+    Asked,
+    Ended,
+    Event,
+    Forked,
+    GuardTripped,
+    Record,
+    TurnRestarted,
+    TurnResult,
+)
 from ripstop.kernel.outbox import child_id
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.resuming import Way, ways_on
@@ -277,6 +289,21 @@ def last_word(entries: list[TimelineEntry]) -> int:
         if isinstance(told.record.event, GuardTripped):
             return told.record.number
     return len(entries)
+
+
+def grounds(engine: Engine, entries: list[TimelineEntry]) -> TimelineEntry | None:
+    """The last record with checks, on which the end of a run rests; none if it rests on none, or has not ended."""
+    ended = entries[-1].run.ended
+    if ended is None or ended.outcome not in (OUTCOMES[0], "failed"):
+        return None
+    return next((told for told in reversed(entries) if _has_checks(engine, told)), None)
+
+
+def _has_checks(engine: Engine, told: TimelineEntry) -> bool:
+    if told.before is None or isinstance(told.record.event, KERNEL_EVENTS):
+        return False
+    reasons = engine.style(told.run).view.explain(told.before.state, told.record.event).reasons
+    return any(one.is_check for one in reasons)
 
 
 def step_of(entries: list[TimelineEntry], number: int) -> list[TimelineEntry]:

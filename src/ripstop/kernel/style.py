@@ -92,6 +92,8 @@ class Reason(Struct, frozen=True):
     """Where it is written, as `file:line:column`."""
     tree: tuple[str, ...] = ()
     """The parts of a condition, each with its value."""
+    is_check: bool = False
+    """Whether it is something that was wanted or claimed, beside what was found; the end of a run can rest on it."""
 
 
 class Explanation(Struct, frozen=True):

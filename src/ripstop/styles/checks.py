@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
+from ripstop.kernel.style import Reason
 from ripstop.text.markdown import blocks, split_lines
 
 MAX_SEARCHED = 200
@@ -42,6 +43,10 @@ class Shown(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"claimed {self.claimed}; shown: {self.shown}"
+
+
+def as_reason(one: Shown) -> Reason:
+    return Reason(str(one), holds=one.holds, is_check=True)
 
 
 def failed(checks: Sequence[Shown]) -> tuple[Shown, ...]:

@@ -72,7 +72,7 @@ def why_lines(run_id: str, why: "Why") -> list[str]:
         how = f"ended as {why.child.outcome}: {why.child.because}" if why.child.outcome else "was started"
         lines.append(f"child     {why.child.run} {how}  → ripstop why {why.child.run}")
     for reason in why.reasons:
-        lines += reason_lines(reason, after_taken=taken)
+        lines += reason_lines(reason, after_taken=taken and not reason.is_check)
         taken = taken or reason.taken
     return [*lines, *(f"next      {way_command(run_id, way_as_json(one))}" for one in why.ways)]
 
@@ -367,15 +367,15 @@ def _text(value: Any) -> str:
 def why(options: Options, where: str) -> None:
     """Explain a decision: which conditions were checked, the values they saw, which guard stopped it.
 
-    Without @N: why the run ended, or why it is where it is. RUN may also be the id or the file of a hand-off
-    document in this folder.
+    Without @N: why the run ended, with the checks that this rests on, or why it is where it is. RUN may also be the id
+    or the file of a hand-off document in this folder.
 
     \b
     Example:
       ripstop why haiku-k3f9x@7
     """
     from ripstop.app.stores import open_engine
-    from ripstop.history.timeline import explain, last_word, step_of, timeline
+    from ripstop.history.timeline import explain, grounds, last_word, step_of, timeline
 
     named, at, wanted = where.partition("@")
     if at and not (wanted.isascii() and wanted.isdigit()):
@@ -388,7 +388,10 @@ def why(options: Options, where: str) -> None:
             number = int(wanted) if wanted else last_word(entries)
             if not 1 <= number <= len(entries):
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(entries)}; there is no {number}.")
-            reasons = [(one, explain(engine, entries, one)) for one in step_of(entries, number)]
+            step = step_of(entries, number)
+            rests_on = None if wanted else grounds(engine, entries)
+            explained = step if rests_on is None or rests_on in step else [rests_on, *step]
+            reasons = [(one, explain(engine, entries, one)) for one in explained]
             within = {one.record.number for one, _ in reasons}
             missing = [] if wanted else await _missing_tools(options, engine, run_id)
             return reasons, _to_answer(entries[-1].run, within if wanted else None), missing

@@ -9,7 +9,7 @@ from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Part
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 
-from ..checks import Shown
+from ..checks import Shown, as_reason
 from .decision import WrongDecision, read_decision
 from .definition import MAIN, USER, VerificationPolicy
 from .plan import PlanTask
@@ -102,21 +102,17 @@ def parts(run: Run[BoardState]) -> tuple[Part, ...]:
 def explain(before: BoardState, event: Event) -> Explanation:
     match event:
         case MainDecided():
-            return Explanation((*_why_decided(before), *map(_reason, event.shown)))
+            return Explanation((*_why_decided(before), *map(as_reason, event.shown)))
         case ChecksFailed(agent=agent, shown=found):
             said = _why_decided(before) if agent == MAIN else (Reason(_said(current_report(before))),)
-            return Explanation((*(replace(one, taken=False) for one in said), *map(_reason, found)))
+            return Explanation((*(replace(one, taken=False) for one in said), *map(as_reason, found)))
         case ReportVerified():
             report = current_report(before)
             shown = (one for _, one in claims_shown(before, report))
-            return Explanation((Reason(_said(report), taken=True), *map(_reason, shown)))
+            return Explanation((Reason(_said(report), taken=True), *map(as_reason, shown)))
         case BoardEdited(paths=paths):
             return Explanation((Reason(f"edited between two turns: {', '.join(paths)}"),))
     return Explanation()
-
-
-def _reason(one: Shown) -> Reason:
-    return Reason(str(one), holds=one.holds)
 
 
 def _why_decided(before: BoardState) -> tuple[Reason, ...]:

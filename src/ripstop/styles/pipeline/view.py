@@ -7,6 +7,7 @@ from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Pape
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 
+from ..checks import as_reason
 from .flow import turn_phase
 from .judging import as_list
 from .state import CriticFinished, DraftReviewed, GotoRequested, OutputFinished, PipelineState, ProductJudged, Review
@@ -126,9 +127,9 @@ def explain(before: PipelineState, event: Event) -> Explanation:
             found = "1 critical or major finding" if findings == 1 else f"{findings} critical or major findings"
             return Explanation((Reason(f"{found}, {again}", taken=True),))
         case ProductJudged(shown=shown, reasons=reasons, back=back):
-            checks = [Reason(str(one), holds=one.holds) for one in shown]
             how = f"it goes back to {back}" if back else "it cannot be delivered"
-            return Explanation((*checks, *([Reason(f"{how}:\n{as_list(reasons)}", taken=True)] if reasons else [])))
+            kept = (Reason(f"{how}:\n{as_list(reasons)}", taken=True),) if reasons else ()
+            return Explanation((*map(as_reason, shown), *kept))
         case GotoRequested(goto=goto, reason=reason, jumps=jumps):
             how = "this run goes there itself" if jumps else "a person has to restart it there"
             return Explanation((Reason(f"restart at {goto}: {reason}; {how}", taken=True),))

@@ -215,10 +215,10 @@ def _why_title(outline: Outline, number: int, lang: str, translation: Translatio
 
 
 def rows_of(reasons: tuple[Reason, ...], lang: str, translation: Translation) -> tuple[Reason, ...]:
-    """The reasons; those behind the one that was acted on say what became of them."""
+    """The reasons; conditions behind the one that was acted on say what became of them."""
     rows, is_taken = [], False
     for reason in reasons:
-        if is_taken and reason.holds is not None and not reason.taken:
+        if is_taken and reason.holds is not None and not reason.taken and not reason.is_check:
             note = word(lang, "why.comes_later" if reason.holds else "why.not_needed")
             rows.append(replace(reason, text=f"{translation.of(reason.text, 'reason')} ({note})"))
         else:
