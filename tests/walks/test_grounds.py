@@ -40,3 +40,11 @@ def test_why_a_run_has_ended_shows_the_checks_that_this_rests_on(
     assert {one["holds"] for one in checks} >= {"✓" in words[0]}
     assert [entry["number"] for entry in found] == sorted({entry["number"] for entry in found})
     assert found[-1]["type"] == "ended"
+
+
+def test_a_run_is_shown_without_claims_that_nobody_has_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tell(CASES["a product that was kept back"][0], tmp_path)
+    text = ripstop("show", json.loads(ripstop("--json", "runs").stdout)[-1]["run"]).stdout
+    assert "✗ no open critical finding  shown: It does not start." in text
+    assert "✓ check claims: pass of check  shown: pass" in text and "✓ the plan claims: " in text

@@ -59,10 +59,11 @@ class Ledger(Struct, frozen=True, tag="ledger"):
 
 
 class Claim(Struct, frozen=True):
-    """What an agent says, beside what was found."""
+    """What is claimed or wanted, beside what was found."""
 
     number: int
     by: str
+    """Who claims it; empty: nobody."""
     claimed: str
     shown: str = ""
     holds: bool | None = None

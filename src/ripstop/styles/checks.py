@@ -33,20 +33,23 @@ _ASIDE = re.compile(r"[(（][^()（）]*[)）]")
 _PERCENTAGE = re.compile(rf"({_NUMBER.pattern})\s*[%％]")
 
 
-class Shown(Struct, frozen=True):
+class Shown(Struct, frozen=True, omit_defaults=True):
     """One thing that is claimed, beside what was found."""
 
     claimed: str
     shown: str
     holds: bool | None
     """None: nothing was checked."""
+    by: str = ""
+    """Who claims it; empty: nobody does, and it was wanted, or looked at, all the same."""
 
     def __str__(self) -> str:
         return f"claimed {self.claimed}; shown: {self.shown}"
 
 
 def as_reason(one: Shown) -> Reason:
-    return Reason(str(one), holds=one.holds, is_check=True)
+    who = f"{one.by} claims " if one.by else ""
+    return Reason(f"{who}{one.claimed}; shown: {one.shown}", holds=one.holds, is_check=True)
 
 
 def failed(checks: Sequence[Shown]) -> tuple[Shown, ...]:

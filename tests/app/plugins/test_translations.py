@@ -274,6 +274,20 @@ def test_what_checks_claim_and_show_is_known_in_chinese(said: str, told: str) ->
     assert CHINESE.of(said, "check") == told
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("check claims pass of check; shown: pass", "check 声称：check 的 pass；实际：pass"),
+        ("the plan claims a.js exists; shown: it is empty", "计划 声称：a.js 存在；实际：是空的"),
+        ("check claims no open critical finding; shown: none", "check 声称：没有未解决的严重问题；实际：无"),
+        ("no open blocker; shown: none", "没有未解决的阻碍；实际：无"),
+        ("claimed a.js exists; shown: it is empty", "声称：a.js 存在；实际：是空的"),
+    ],
+)
+def test_checks_as_reasons_are_known_in_chinese_with_who_claims_them(said: str, told: str) -> None:
+    assert CHINESE.of(said, "reason") == told
+
+
 @pytest.mark.parametrize("target", TEXTS)
 def test_a_translation_fills_in_what_the_sentence_names_and_is_not_empty(target: str) -> None:
     texts = TEXTS[target]

@@ -462,7 +462,7 @@ def test_what_the_gates_found_is_on_record_and_shown() -> None:
     assert ("PASS of CHECKER on M1-T2", "PASS", True) in shown and ("no open blocker", "none", True) in shown
     assert ("M1-T1 is DONE or VERIFIED", "it is VERIFIED", True) in [(c[:25], s, h) for c, s, h in shown]
     reasons = KIT.style.view.explain(before.state, made).reasons
-    assert "claimed no open blocker; shown: none" in [one.text for one in reasons]
+    assert "no open blocker; shown: none" in [one.text for one in reasons]
     assert story.run is not None
     claims = KIT.style.view.parts(story.run)[-1].claims  # type: ignore[union-attr]
     assert [one.holds for one in claims if one.by == "MAIN, iteration 2"] == [True] * len(shown)
@@ -491,9 +491,9 @@ def test_the_reasons_of_a_refused_decision_are_all_of_its_checks() -> None:
     reasons = KIT.style.view.explain(story.run.state, one).reasons
     assert [(each.text[:14], each.holds, each.taken) for each in reasons] == [
         ("FINISH: done", None, False),
-        ("claimed M1-T1 ", False, False),
-        ("claimed M1-T2 ", False, False),
-        ("claimed no ope", True, False),
+        ("M1-T1 is DONE ", False, False),
+        ("M1-T2 is DONE ", False, False),
+        ("no open blocke", True, False),
     ]
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel.effects import AskAgent, CallTool, Failed, ToolReturned
 from ripstop.kernel.events import Event, ResumeRequested
+from ripstop.kernel.parts import Claims
 from ripstop.kernel.style import arguments_for
 from ripstop.styles.checks import Shown
 from ripstop.styles.pipeline.calls import OpenedProject, ProjectFacts
@@ -299,9 +300,9 @@ def test_a_change_that_an_earlier_run_was_asked_for_is_told_and_judged() -> None
 def test_tasks_without_their_files_are_not_completed() -> None:
     facts = ProjectFacts(tasks=(1, 2), tasks_marked=2, missing_files=("app.js",), planned_files=2, code_files=1)
     shown, _ = checks_of_files(facts)
-    assert [(one.claimed, one.shown, one.holds) for one in shown] == [
-        ("app.js exists", "there is no such file", False),
-        ("2 of 2 tasks are completed", "1 of 2 with all their files", False),
+    assert [(one.by, one.claimed, one.shown, one.holds) for one in shown] == [
+        ("the plan", "app.js exists", "there is no such file", False),
+        ("the plan", "2 of 2 tasks are completed", "1 of 2 with all their files", False),
     ]
 
 
@@ -327,9 +328,28 @@ def test_what_was_claimed_and_shown_is_on_record_and_on_the_page() -> None:
     assert before is not None
     one = judged(story.tell(said(BAD)))
     reasons = [reason.text for reason in story.style.view.explain(before.state, one).reasons]
-    assert reasons[0] == "claimed pass of check; shown: fail" and "it goes back to coding:" in reasons[-1]
+    assert reasons[0] == "pass of check; shown: fail" and "it goes back to coding:" in reasons[-1]
     parts = [part for part in story.style.view.parts(story.run) if hasattr(part, "claims")]  # type: ignore[arg-type]
     assert [claim.holds for claim in parts[0].claims] == [False, True, None], "nothing was run"
+
+
+def test_only_what_somebody_has_said_is_shown_as_a_claim() -> None:
+    story = at_check()
+    before = story.run
+    assert before is not None
+    one = judged(story.tell(said(GOOD)))
+    assert [(each.by, each.claimed) for each in one.shown] == [
+        ("check", "pass of check"),
+        ("", "no open critical finding"),
+        ("", "the code was tried out while it was written"),
+    ]
+    assert story.run is not None
+    (claims,) = [part.claims for part in story.style.view.parts(story.run) if isinstance(part, Claims)]
+    assert [each.by for each in claims] == ["check", "", ""]
+    reasons = [reason.text for reason in story.style.view.explain(before.state, one).reasons]
+    assert reasons[:2] == ["check claims pass of check; shown: pass", "no open critical finding; shown: none"]
+    by_nobody = judged(at_check().tell(said(BAD))).shown[0]
+    assert (by_nobody.claimed, by_nobody.by) == ("pass of check", ""), "a check that says fail claims no pass"
 
 
 # What was run

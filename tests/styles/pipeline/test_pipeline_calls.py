@@ -13,6 +13,7 @@ from msgspec import Struct
 from ripstop.kernel.effects import Answer, CallTool, Failed, ToolReturned
 from ripstop.kernel.events import ResumeRequested
 from ripstop.kernel.style import arguments_for
+from ripstop.styles.checks import Shown
 from ripstop.styles.pipeline.agent_tools import agent_tools
 from ripstop.styles.pipeline.calls import (
     BEGIN,
@@ -159,6 +160,7 @@ def test_a_call_has_no_field_that_a_style_could_forget() -> None:
 
     found = set(structs(ProjectCall))
     assert len(found) > len(get_args(ProjectCall))
+    found.discard(Shown)  # it is in journals, too, where a new field has a default
     assert [(kind, one.name) for kind in found for one in msgspec.structs.fields(kind) if not one.required] == []
 
 

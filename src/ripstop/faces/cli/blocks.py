@@ -134,7 +134,8 @@ def _claims(part: Claims) -> Iterator[str]:
     for claim in part.claims:
         holds = "?" if claim.holds is None else "✓" if claim.holds else "✗"
         shown = f"  shown: {first_line(claim.shown, MAX_CELL_TEXT)}" if claim.shown else ""
-        yield f"{claim.number:>5}  {holds} {claim.by} claims: {first_line(claim.claimed, MAX_CELL_TEXT)}{shown}"
+        who = f"{claim.by} claims: " if claim.by else ""
+        yield f"{claim.number:>5}  {holds} {who}{first_line(claim.claimed, MAX_CELL_TEXT)}{shown}"
 
 
 def _talk(part: Talk) -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from .. import reply
 from ..checks import MAX_NAMED, Shown, command_ends, file_exists, no_open_blockers, verdict_is
@@ -26,6 +27,8 @@ MAX_REASONS, MAX_REASON = 20, 2_000
 """How many there are at most, and characters of one."""
 MAX_KEY = 60
 """Characters of a key that is quoted."""
+PLANNER = "the plan"
+"""Who claims what it says of files and tasks."""
 MAX_VERDICTS = 10
 """Objects with a verdict in one reply that are compared."""
 FORM = (
@@ -111,8 +114,9 @@ def checks_of(verdict: CheckVerdict, by: str, effects: Sequence[tuple[str, Any]]
     """What the check itself says: what was wanted and found, and what keeps the product back."""
     critical = [arguments for tool, arguments in effects if tool == "provide_feedback" and _is_critical(arguments)]
     findings = [_finding(one) for one in critical][:MAX_REASONS]
-    shown = [verdict_is(by, verdict.said, (PASSED,)), no_open_blockers(findings, "critical finding")]
-    return shown, [*verdict.reasons, *findings]
+    judged = verdict_is(by, verdict.said, (PASSED,))
+    claimed = replace(judged, by=by) if judged.holds else judged
+    return [claimed, no_open_blockers(findings, "critical finding")], [*verdict.reasons, *findings]
 
 
 def checks_of_files(facts: ProjectFacts | None) -> tuple[list[Shown], list[str]]:
@@ -120,8 +124,9 @@ def checks_of_files(facts: ProjectFacts | None) -> tuple[list[Shown], list[str]]
     if facts is None or not facts.code_files:  # without any code there is no delivery at all, which says so itself
         return [], []
     missing, empty = list(facts.missing_files), list(facts.empty_files)
-    shown = [file_exists(path, None) for path in missing[:MAX_REASONS]]
-    shown += [file_exists(path, 0) for path in empty[:MAX_REASONS]]
+    lacking = [file_exists(path, None) for path in missing[:MAX_REASONS]]
+    lacking += [file_exists(path, 0) for path in empty[:MAX_REASONS]]
+    shown = [replace(one, by=PLANNER) for one in lacking]
     if facts.planned_files and not shown:
         shown.append(Shown("every file of the plan exists", f"{facts.planned_files} do, and none is empty", True))
     done, tasks = facts.tasks
@@ -140,7 +145,7 @@ def _tasks(claimed: int, done: int, without_files: int, tasks: int) -> Shown:
             f"{found}; {without_files} {'names' if without_files == 1 else 'name'} no file, so nothing was looked at"
         )
     holds = None if without_files else True
-    return Shown(f"{claimed} of {tasks} tasks are completed", found, holds if done == claimed else False)
+    return Shown(f"{claimed} of {tasks} tasks are completed", found, holds if done == claimed else False, by=PLANNER)
 
 
 def checks_of_commands(state: PipelineState) -> list[Shown]:

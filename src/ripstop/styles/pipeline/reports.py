@@ -204,8 +204,8 @@ def _claims(shown: Sequence[Shown]) -> list[str]:
     if not shown:
         return []
     holds = {True: "yes", False: "**no**", None: "not checked"}
-    rows = [(cell(one.claimed), cell(one.shown), holds[one.holds]) for one in shown[:MAX_ROWS]]
-    return ["## Claimed and shown", table(("Claimed", "Shown", "Holds"), rows)]
+    rows = [(cell(one.by) or "–", cell(one.claimed), cell(one.shown), holds[one.holds]) for one in shown[:MAX_ROWS]]
+    return ["## Claimed and shown", table(("Claimed by", "What", "Shown", "Holds"), rows)]
 
 
 # Files

@@ -80,8 +80,7 @@ def parts(run: Run[PipelineState]) -> tuple[Part, ...]:
         )
         found.append(Ledger(tuple(entries), "Reviews"))
     if state.shown:
-        by = _judge(state)
-        claims = tuple(Claim(state.shown_at, by, one.claimed, one.shown, one.holds) for one in state.shown)
+        claims = tuple(Claim(state.shown_at, one.by, one.claimed, one.shown, one.holds) for one in state.shown)
         found.append(Claims(claims, "Claimed and shown"))
     if state.phase == "review_code" and not run.ended:
         found.append(Paper(state.shown_code.text, "The code"))
@@ -92,11 +91,6 @@ def parts(run: Run[PipelineState]) -> tuple[Part, ...]:
 
 def _about(review: Review) -> str:
     return f"{review.stage}{' (code)' if review.code else ''}: {review.choice}"
-
-
-def _judge(state: PipelineState) -> str:
-    judges = (one.agent for one in state.definition.stages if one.kind == "check" and one.agent)
-    return next(judges, "")
 
 
 def _state_of(run: Run[PipelineState], name: str) -> Literal["done", "now", "next", "failed"]:
