@@ -575,6 +575,50 @@ def test_where_the_last_verdict_counts_a_contradiction_before_it_does_not() -> N
     assert read_report(text, RULES, "CHECKER", 1).verdict is None
 
 
+@pytest.mark.parametrize("name", ["结论：", "结论:"])
+@pytest.mark.parametrize(
+    "line",
+    ["- {}FAIL", "**{}FAIL**", "> {}FAIL", "# {}FAIL", "2. {}**FAIL**", "- **{}** FAIL", "* {}fail"],
+)
+def test_another_verdict_in_other_notation_contradicts_the_one_that_counts(name: str, line: str) -> None:
+    text = f"iteration: 1\n{line.format(name)}\n结论：PASS\n阻塞：无\n"
+    report = read_report(text, RULES, "CHECKER", 1)
+    assert report.verdict is None
+    assert [(one.line, one.text) for one in report.problems] == [
+        (2, "the report contradicts itself: its verdict is PASS, and another line says another")
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", ["- 结论：PASS", "**结论：PASS | FAIL**", "> 结论：一会儿再说", "```\n- 结论：FAIL\n```"]
+)
+def test_a_line_in_other_notation_that_says_no_other_verdict_contradicts_nothing(line: str) -> None:
+    report = read_report(f"iteration: 1\n{line}\n结论：PASS\n阻塞：无\n", RULES, "CHECKER", 1)
+    assert report.verdict == "PASS" and not report.problems
+
+
+def test_a_hostile_report_is_read_before_anybody_notices() -> None:
+    for mark in ("#", "*", "> ", "1. ", "- "):
+        read_report(f"iteration: 1\n{mark * 100_000}\n结论：PASS\n阻塞：无\n", RULES, "CHECKER", 1)
+
+
+@pytest.mark.parametrize(("clear", "said"), [("none", "None"), ("none", "none."), ("None.", "NONE"), ("无", "无。")])
+def test_case_and_marks_behind_it_do_not_matter_where_nothing_blocks(clear: str, said: str) -> None:
+    rules = replace(RULES, blocker_clear_value=clear)
+    report = read_report(f"iteration: 1\n结论：PASS\n阻塞：{said}\n", rules, "CHECKER", 1)
+    assert (report.clear, report.open_blockers, report.problems) == (True, (), ())
+    report = read_report(f"iteration: 1\n结论：PASS\n阻塞：{said} of the keys\n", rules, "CHECKER", 1)
+    assert (report.clear, report.open_blockers) == (False, (f"{said} of the keys",))
+
+
+def test_what_blocks_is_not_said_in_a_block_of_code() -> None:
+    report = read_report("iteration: 1\n结论：PASS\n```\n阻塞：无\n```\n", RULES, "CHECKER", 1)
+    assert report.clear is None
+    assert [one.text for one in report.problems] == [
+        "the report does not say what blocks: a line '阻塞：' outside of code with '无' if nothing does"
+    ]
+
+
 def test_blockers_that_contradict_one_another_are_refused() -> None:
     story = begun()
     report = "iteration: 1\n结论：PASS\n阻塞：无\n阻塞：db down\n"

@@ -7,22 +7,33 @@
   In the reports of other agents they are only read.
 - Lines that have the prefix of the iteration or the verdict and no valid value do not count, unless no line has one:
   logs and tables in a report may begin with the same word. But a line outside of code that begins with a verdict other
-  than the one that counts contradicts it. `PASS | FAIL` is a choice, and says nothing.
-- A verdict in a block of code is an example, and counts for nothing.
+  than the one that counts contradicts it, in any notation (`- **Verdict:** FAIL`). `PASS | FAIL` is a choice, and says
+  nothing.
+- A verdict or a blocker in a block of code is an example, and counts for nothing.
 - A problem says where it is and quotes the line.
 - Lines that say that nothing blocks and lines that say what does contradict one another.
 - What a verdict has to show is put beside what the board's tool has found. The gates are in `gates.py`.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
 from ripstop.kernel.text_limits import shown as quoted
-from ripstop.text.markdown import blocks
 
-from ..checks import FieldLine, Shown, command_ends, file_exists, lines_of, lines_with
+from ..checks import (
+    MAX_QUOTE,
+    FieldLine,
+    Shown,
+    command_ends,
+    file_exists,
+    lines_of,
+    lines_with,
+    one_colon,
+    without_code,
+)
 from .calls import MAX_CLAIMS, CommandClaim, EvidenceClaim, FileClaim, NumberClaim, QuoteClaim
 from .definition import Evidence, EvidenceKind, ReportRules, includes
 from .gates import ReportProblem, report_checks, report_problems
@@ -31,6 +42,10 @@ from .state import BoardState
 MAX_BLOCKERS = 200
 MAX_DIGITS = 9
 MISSING_ITERATION = "Report missing iteration (critical field)"
+
+_MARKS = " .。!！;；,，"
+_NOTATION = r"[ \t>#*_`+-]*(?:\d{1,4}[.)][ \t*_`]*)?"
+"""What can stand before a field: of an item, a heading or a quotation, and bold."""
 
 InFile = TypeVar("InFile", FileClaim, NumberClaim, QuoteClaim)
 
@@ -47,7 +62,7 @@ class Report(Struct, frozen=True):
 
     @property
     def open_blockers(self) -> tuple[str, ...]:
-        return () if self.clear else tuple(one for one in self.blockers if one != self.clear_value)
+        return () if self.clear else tuple(one for one in self.blockers if not _is_clear(one, self.clear_value))
 
 
 def read_report(text: str, rules: ReportRules, agent: str, iteration: int | None = None) -> Report:
@@ -105,8 +120,8 @@ def _verdict(lines: Sequence[str], rules: ReportRules, needed: bool, problems: l
             )
         )
         return None
-    quoted_lines = {number for one in blocks(lines) for number in range(one.start + 1, one.end + 1)}
-    examples, valid = valid, [line for line in valid if line.number not in quoted_lines]
+    plain = without_code(lines)
+    examples, valid = valid, [line for line in valid if plain[line.number - 1]]
     if not valid:
         text = "the verdict is in a block of code, as an example is; write it as a line of the report"
         problems.append(_at(examples[-1], "verdict", text))
@@ -117,30 +132,41 @@ def _verdict(lines: Sequence[str], rules: ReportRules, needed: bool, problems: l
         problems.append(_at(next(line for line in valid if line.value == said[1]), "verdict", text))
         return None
     first = valid[-1].number if rules.verdict_pick == "last" else 0
-    for line in found:
-        if line.number > first and line.number not in quoted_lines and _says_another(line, valid[-1], rules):
+    for line in _verdict_lines(plain, rules):
+        if line.number > first and _says_another(line, valid[-1], rules):
             says = f"its verdict is {valid[-1].value}, and another line says another"
             problems.append(_at(line, "verdict", f"the report contradicts itself: {says}"))
             return None
     return valid[-1].value
 
 
+def _verdict_lines(lines: Sequence[str], rules: ReportRules) -> Iterator[FieldLine]:
+    """The lines that begin with a verdict in any notation: as an item, a heading or a quotation, or in bold."""
+    prefix = one_colon(rules.verdict_prefix.strip())
+    colon = r"[*_`]*[ \t]*[:：]" if prefix.endswith(":") else ""
+    start = re.compile(rf"{_NOTATION}{re.escape(prefix.rstrip(': '))}{colon}[ \t*_`]*", re.IGNORECASE)
+    for number, line in enumerate(lines, 1):
+        if found := start.match(line):
+            yield FieldLine(number, found.end() + 1, line[found.end() :].strip(), line.strip()[:MAX_QUOTE])
+
+
 def _says_another(line: FieldLine, counted: FieldLine, rules: ReportRules) -> bool:
-    """Whether a line that is no verdict to the letter begins with one that differs."""
+    """Whether a line begins with a verdict that differs. Of several to the letter it was looked at before."""
     value = line.value.casefold()
     begins = [one for one in rules.verdict_allowed if value.startswith(one.casefold())]
     longest = max(begins, key=len, default=counted.value)
     is_choice = value[len(longest) :].lstrip()[:1] in ("|", "/")
-    return not is_choice and line.value not in rules.verdict_allowed and longest != counted.value
+    return not is_choice and longest != counted.value
 
 
 def _blockers(
     lines: Sequence[str], rules: ReportRules, needed: bool, problems: list[ReportProblem]
 ) -> tuple[tuple[str, ...], bool | None]:
-    found = list(lines_with(lines, rules.blocker_prefix))
+    found = list(lines_with(without_code(lines), rules.blocker_prefix))
     if not found:
         if needed:
-            text = f"the report does not say what blocks: a line {rules.blocker_prefix!r}"
+            where = " outside of code" if any(lines_with(lines, rules.blocker_prefix)) else ""
+            text = f"the report does not say what blocks: a line {rules.blocker_prefix!r}{where}"
             clear = f"{text} with {rules.blocker_clear_value!r} if nothing does"
             problems.append(ReportProblem(clear, line=max(1, len(lines)), field="blockers"))
         return (), None
@@ -152,11 +178,16 @@ def _blockers(
         text = f"the report has {len(found)} lines of blockers; at most {MAX_BLOCKERS} are read"
         problems.append(_at(found[MAX_BLOCKERS], "blockers", text))
     texts = tuple(line.value for line in found[:MAX_BLOCKERS])
-    are_clear = [text == rules.blocker_clear_value for text in texts]
+    are_clear = [_is_clear(text, rules.blocker_clear_value) for text in texts]
     if any(are_clear) and not all(are_clear):
         says = f"one line says {rules.blocker_clear_value!r}, and another one what blocks"
         problems.append(_at(found[are_clear.index(False)], "blockers", f"the report contradicts itself: {says}"))
     return texts, all(are_clear)
+
+
+def _is_clear(text: str, clear_value: str) -> bool:
+    """Whether a text says that nothing blocks: case and marks behind it do not matter."""
+    return text.rstrip(_MARKS).casefold() == clear_value.rstrip(_MARKS).casefold()
 
 
 def _at(line: FieldLine, field: str, text: str) -> ReportProblem:
