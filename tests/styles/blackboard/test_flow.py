@@ -274,6 +274,15 @@ def test_the_plan_is_updated_as_recognised_and_else_only_recorded() -> None:
     assert any(isinstance(event, Warned) and "M9-T9" in event.text for event in events)
 
 
+def test_an_update_in_other_words_is_warned_about() -> None:
+    story = begun()
+    events = story.tell(decided(dev_plan="update M1-T1 status to **DOING**. Update the status of M1-T2, too."))
+    assert [event.text for event in events if isinstance(event, Warned)][-1] == (
+        "nothing was updated by 'Update the status' of the dev_plan; `update ID status to STATUS` is carried out"
+    )
+    assert "- status: DOING" in arguments(story)["plan_text"]
+
+
 def test_a_whole_new_plan_replaces_the_old_one() -> None:
     story = begun()
     story.tell(decided(dev_plan_next="# New\n- T1: x (status: TODO)\n"))

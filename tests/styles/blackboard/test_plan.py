@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.styles.blackboard.plan import MAX_UPDATES, Update, apply_update, tasks_of, updates_in
+from ripstop.styles.blackboard.plan import MAX_UPDATES, Update, apply_update, tasks_of, unread_updates, updates_in
 
 DONE = ("DONE", "VERIFIED")
 
@@ -151,12 +151,34 @@ def test_a_status_on_the_line_of_its_task_is_all_that_stands_there(said: str) ->
         ("update M1-T1 status to DOING Next: TEST", [("M1-T1", "DOING")]),
         ("update M1-T1 status to DONE并派发DEV", [("M1-T1", "DONE")]),
         ("Update 第1章 status to 完成", [("第1章", "完成")]),
+        ("update M1-T1 status to **DONE**", [("M1-T1", "DONE")]),
+        ("update **M1-T1** status to *IN REVIEW*.", [("M1-T1", "IN REVIEW")]),
+        ("update task M1-T1 status to DONE", [("M1-T1", "DONE")]),
+        ("Update the tasks T1 and T2 statuses to DONE", [("T1", "DONE"), ("T2", "DONE")]),
+        ("update `T1`, T2, and T3 status to DONE; go on", [("T1", "DONE"), ("T2", "DONE"), ("T3", "DONE")]),
+        ("update T1、任务2 status to 完成", [("T1", "完成"), ("任务2", "完成")]),
+        ("do not update M1-T1 and M1-T2 status to DONE", []),
         ("do not update M1-T1 status to DONE yet", []),
         ("M1-T1 is done", []),
     ],
 )
 def test_updates_are_recognised_in_free_words(said: str, updates: list[Any]) -> None:
     assert [(one.task, one.status) for one in updates_in(said)] == updates
+
+
+@pytest.mark.parametrize(
+    ("said", "unread"),
+    [
+        ("update the status of M1-T1 to DONE", ["update the status"]),
+        ("Update M1-T1: status DONE; update M1-T2 status to DONE", ["Update M1-T1: status"]),
+        ("update M1-T1 and M1-T2 status to DONE", []),
+        ("update the plan, then update T1 status to DONE", []),
+        ("do not update M1-T1 status to DONE yet", []),
+        ("the update is in; its status is good", []),
+    ],
+)
+def test_an_update_in_other_words_is_found(said: str, unread: list[str]) -> None:
+    assert list(unread_updates(said)) == unread
 
 
 HOSTILE = [
@@ -176,6 +198,14 @@ def test_a_hostile_plan_is_read_before_anybody_notices(plan: str) -> None:
     tasks_of(plan)
     apply_update(plan, Update("a1", "DONE"), DONE)
     assert len(updates_in("update a9 status to D " * 9_000)) == MAX_UPDATES
+    assert not unread_updates("update a9 status to D " * 9_000)
+    for said in (
+        "update a, " * 20_000,
+        "update a and " * 15_000,
+        f"update {'a' * 100_000}",
+        f"update a{' ' * 100_000}b",
+    ):
+        assert not updates_in(said) and not unread_updates(said)
 
 
 @given(st.lists(st.sampled_from(["#", "- ", "M1-T1", ": ", "status: ", "TODO", "|", "\n", "[ ] ", "```", "(", ")"])))

@@ -37,7 +37,7 @@ from .calls import CHECK, WRITE, ChangedFile
 from .decision import WrongDecision, check_form, read_decision
 from .definition import FINISH, MAIN, USER
 from .gates import decision_checks
-from .plan import MAX_UPDATES, updates_in
+from .plan import MAX_UPDATES, unread_updates, updates_in
 from .prompts import tools_of
 from .report import claims_shown, current_report, why_refused
 from .state import BoardEdited, BoardState, ChecksFailed, MainDecided, ReportVerified, UserDecided
@@ -104,6 +104,8 @@ def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
             step.warn(f"MAIN passes a gate that does not hold: {one}")
     if len(updates_in(decision.dev_plan)) == MAX_UPDATES:
         step.warn(f"of the updates to the plan at most {MAX_UPDATES} are carried out")
+    for words in unread_updates(decision.dev_plan)[:MAX_SHOWN]:
+        step.warn(f"nothing was updated by {words!r} of the dev_plan; `update ID status to STATUS` is carried out")
     for update in step.state.writing.unplaced:
         step.warn(f"the plan has no place for a status of {update.task!r}; {update.status!r} was only recorded")
     for name in list(decision.others)[:MAX_SHOWN]:

@@ -7,7 +7,8 @@
 - Its status is a line `status: X` below it; or at the end of its own line (`… (status: X)`); or a check box; in a table
   the cell below `Status`. Nothing else that says "status:" counts, and nothing within a code fence.
 - A status is all that stands in its place, but for a date and marks behind it: `DONE (not verified)` is not `DONE`.
-- `update <id> status to <STATUS>` in MAIN's `dev_plan` changes exactly that text, with what stands behind it. A box is
+- `update <id> status to <STATUS>` in MAIN's `dev_plan` changes exactly that text, with what stands behind it; several
+  ids can be named. What speaks of such an update in other words changes nothing, and is found, too. A box is
   ticked only if the new status means that the task is done; for any other one it is clear, and cannot say more.
 - A plan can be long or hostile: only so many lines, columns, tasks and updates of a decision are looked at.
 """
@@ -49,12 +50,15 @@ _DATE = re.compile(
     r"(?<![^\W_])\d{4}(?:[-/.]\d{1,2}[-/.]\d{1,2}|年\d{1,2}月\d{1,2}日)(?:[ T]\d{1,2}:\d{2}(?::\d{2})?Z?)?$"
 )
 _LONGEST_DATE = 30
+_NAMED = r"[`'\"*]{0,3}[\w.-]+[`'\"*]{0,3}"
 _UPDATE = re.compile(
-    r"(?i)(?P<negated>\b(?:not|never|don't)\s+)?\bupdate\s+[`'\"]?(?P<id>[\w.-]+)[`'\"]?\s+status\s+to\s+"
-    r"(?:(?P<quote>[`'\"])(?P<quoted>[^`'\"\n]{1,40})(?P=quote)|(?P<status>in[ \t]progress\b|"
+    r"(?i)(?P<negated>\b(?:not|never|don't)\s+)?\bupdate\s+(?:(?:the\s+)?tasks?\s+)?"
+    rf"(?P<ids>{_NAMED}(?:(?:\s*[,，、]\s*(?:and\s+)?|\s+(?:and|&)\s+){_NAMED}){{0,19}})\s+status(?:es)?\s+to\s+"
+    r"(?:(?P<quote>\*{1,3}|[`'\"])(?P<quoted>[^`'\"*\n]{1,40})(?P=quote)|(?P<status>in[ \t]progress\b|"
     r"(?-i:[A-Z][A-Z0-9_-]*(?:[ \t](?!(?:AND|BUT|OR|THEN|UPDATE)\b)[A-Z][A-Z0-9_-]+\b){1,2})|[a-z][a-z0-9_-]*|[\w-]+))"
 )
 """Without quotes, a status of several words is recognised if all of them are in capitals; `in progress` always."""
+_MENTION = re.compile(r"(?i)\bupdate\b(?:(?!\bupdate\b)[^\n;；。]){0,100}?\bstatus(?:es)?\b")
 _BEFORE_ID, _AFTER_ID = r"(?<![A-Za-z0-9_.-])", r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
 TICKED = "DONE"
 """The status of a task whose box is ticked."""
@@ -138,8 +142,21 @@ def tasks_of(plan: str) -> tuple[PlanTask, ...]:
 
 def updates_in(dev_plan: str) -> tuple[Update, ...]:
     """The changes that a decision asks for; anything else that it says about the plan is only recorded."""
-    found = (one for one in _UPDATE.finditer(dev_plan) if not one["negated"])
-    return tuple(Update(one["id"].rstrip("."), one["quoted"] or one["status"]) for one in islice(found, MAX_UPDATES))
+    found = (
+        Update(task.strip("`'\"*").rstrip("."), one["quoted"] or one["status"])
+        for one in _UPDATE.finditer(dev_plan)
+        if not one["negated"]
+        for task in re.findall(_NAMED, one["ids"])
+        if task.casefold() != "and"
+    )
+    return tuple(islice(found, MAX_UPDATES))
+
+
+def unread_updates(dev_plan: str) -> tuple[str, ...]:
+    """Where a decision speaks of an update of a status in words that are not carried out."""
+    read = {one.end("negated") if one["negated"] else one.start() for one in _UPDATE.finditer(dev_plan)}
+    unread = (one[0] for one in _MENTION.finditer(dev_plan) if one.start() not in read)
+    return tuple(islice(unread, MAX_UPDATES))
 
 
 def apply_update(
