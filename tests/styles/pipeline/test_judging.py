@@ -12,7 +12,7 @@ from ripstop.kernel.style import arguments_for
 from ripstop.styles.checks import Shown
 from ripstop.styles.pipeline.calls import OpenedProject, ProjectFacts
 from ripstop.styles.pipeline.flow import UNCHANGED
-from ripstop.styles.pipeline.judging import NoVerdict, checks_of_files, read_verdict
+from ripstop.styles.pipeline.judging import PLANNER, NoVerdict, checks_of_files, read_verdict
 from ripstop.styles.pipeline.models import CodeFile
 from ripstop.styles.pipeline.state import ProductJudged, StageBegan
 from ripstop.styles.turn import Corrected
@@ -319,7 +319,7 @@ def test_a_task_that_names_no_file_is_neither_shown_nor_refuted(
     done: int, without: int, found: str, holds: bool | None
 ) -> None:
     facts = ProjectFacts(tasks=(done, 2), tasks_marked=2, code_files=1, tasks_without_files=without)
-    assert checks_of_files(facts)[0] == [Shown("2 of 2 tasks are completed", found, holds)]
+    assert checks_of_files(facts)[0] == [Shown("2 of 2 tasks are completed", found, holds, by=PLANNER)]
 
 
 def test_what_was_claimed_and_shown_is_on_record_and_on_the_page() -> None:
