@@ -30,7 +30,7 @@ from .actions import ASSISTANT, HTTP, Target, UnknownTarget, call_key, flow_for,
 from .calls import SEARCH
 from .configuration import procedure_of
 from .decision import BrokenContract, IterationDecision, as_system, decision_in, purpose_of
-from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, BotAction, BotFlow, TimerRule
+from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, BotAction, BotFlow
 from .events import (
     ActionFailed,
     CallRepeated,
@@ -44,9 +44,10 @@ from .events import (
     SessionClosed,
     StatusChanged,
 )
-from .folding import HANDOFF_QUESTION, PLAN, RELEASE, REPLY, TIMER_PREFIX, doubt_line, timer_rule, timer_rules
+from .folding import HANDOFF_QUESTION, PLAN, RELEASE, REPLY, doubt_line, timer_rule
 from .planning import CALLS_OF_PLAN
 from .prompts import LEAST_HISTORY, MOST_HISTORY, spoken
+from .session_timers import cancel_timers, set_again, set_timers
 from .state import DoubtedAction, PassCall, SessionState
 
 # What the bot says, on the channel of its session.
@@ -66,50 +67,6 @@ def pass_on(step: Step[SessionState], number: int, purpose: str) -> None:
     """Say what a record holds: the words of a flow, or of a person at the desk."""
     chat = step.state.chat
     step.say(about=number, channel=chat.channel, to=chat.user, purpose=purpose)
-
-
-# The timers of a session: set at the end of a pass, cancelled when the user says something.
-
-
-LONGEST_NAME = 200
-"""Characters of what a timer says that are in its name."""
-SHORTEST_PAUSE, MINUTE = 1.0, 60.0
-"""Seconds between two times that one timer fires: at first, and after a few times. A plan that a model has written must
-not flood the user."""
-
-
-def set_timers(step: Step[SessionState]) -> None:
-    for index, rule in enumerate(timer_rules(step.state)):
-        step.ask(SetTimer(name=name_of(index, rule), after=rule.delay))
-
-
-def name_of(index: int, rule: TimerRule) -> str:
-    """A timer's name: its place in the plan, and what it says or, if users may know of it, does."""
-    done = rule.action.target if rule.action and rule.action.type != "SYSTEM" else ""
-    words = " ".join((rule.message or done).split())
-    cut = words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1]}…"
-    return f"{TIMER_PREFIX}{index}: {cut}" if cut else f"{TIMER_PREFIX}{index}"
-
-
-def set_again(step: Step[SessionState], name: str) -> None:
-    """A timer that has fired runs again only if it may; the others run on."""
-    rule = timer_rule(step.state, name)
-    if rule and not step.state.closed and (not rule.max_triggers or step.state.fired.get(name, 0) < rule.max_triggers):
-        step.ask(SetTimer(name=name, after=_pause(step.state, rule, step.state.fired.get(name, 0))))
-
-
-def _pause(state: SessionState, rule: TimerRule, fired: int) -> float:
-    """How long a timer waits after it has fired so often: as its rule says, but quick ones slow down and take turns."""
-    if rule.delay >= MINUTE:
-        return rule.delay
-    quick = sum(one.delay < MINUTE for one in timer_rules(state))
-    return max(rule.delay, quick * min(MINUTE, SHORTEST_PAUSE * 2.0 ** max(0, fired - 1)))
-
-
-def cancel_timers(step: Step[SessionState], because: str) -> None:
-    for number, opened in list(step.run.open.items()):
-        if type(opened.command) is SetTimer and opened.command.name.startswith(TIMER_PREFIX):
-            step.withdraw(number, because)
 
 
 # A person has the conversation: the bot is silent, and one question on the desk stays open until it is given back.

@@ -56,6 +56,7 @@ from .events import SUPERSEDED, PassSuperseded, SessionTaken, StatusChanged, Tim
 from .folding import DESK_CHANNEL, HANDOFF_QUESTION, PLAN, REPLY
 from .passes import DESK, pass_on, say
 from .prompts import decision_prompt, spoken
+from .session_timers import cancel_timers, set_timers
 from .state import ChatArguments, SessionState, asker
 
 # What people at the desk do with a conversation: answer the user, take it over, give it back.
@@ -75,7 +76,7 @@ def answered(step: Step[SessionState], answer: Any) -> None:
         return passes.begin(step)
     if not step.state.is_session:
         return passes.end(step)
-    return passes.set_timers(step)
+    return set_timers(step)
 
 
 def take(step: Step[SessionState]) -> None:
@@ -283,7 +284,7 @@ def _settled(step: Step[SessionState], news: Settled) -> None:
 
 def _heard(step: Step[SessionState], heard: Heard) -> None:
     state = step.state
-    passes.cancel_timers(step, "the user said something")
+    cancel_timers(step, "the user said something")
     if state.status == "transferred":
         return None  # it is for the person at the desk
     if state.asking:
