@@ -13,14 +13,13 @@ from msgspec import Struct
 from ripstop.kernel.style import EndpointUse
 
 from .configuration import as_prose
-from .decision import purpose_of
-from .definition import SYSTEM_ACTIONS, Bot, BotAction, BotFlow, BotTool, Endpoint
+from .decision import purpose_of, tool_of_skill
+from .definition import FLOW_EXECUTOR, SYSTEM_ACTIONS, Bot, BotAction, BotFlow, BotTool, Endpoint
+from .events import purpose_named
 from .state import SessionState
 
 HTTP = "http_request"
 ASSISTANT, PLANNER = "assistant", "planner"
-FLOW_EXECUTOR = "flow_executor"
-"""The tool that runs flows by their id, in configurations that have one."""
 LONGEST_MATCHED = 300
 """Characters of a message that patterns of flows are compared with."""
 MOST_LISTED = 30
@@ -51,7 +50,7 @@ def target_of(action: BotAction, bot: Bot) -> Target:
     if action.type == "SKILL":
         return _skill(action, bot)
     if action.type == "TOOL":
-        tool = _tool(action.target, bot)
+        tool = bot.matching_tool(action.target)
         if tool is None:
             raise UnknownTarget(
                 f"There is no tool {action.target!r}; there are: {_names(one.name for one in bot.tools)}."
@@ -89,26 +88,25 @@ def _numbers_alike(value: Any) -> Any:
 
 
 def _skill(action: BotAction, bot: Bot) -> Target:
-    skill, params = bot.skill(action.target), dict(action.params)
+    skill, params = bot.skill(action.target), action.params
     if skill is None:
-        tool = _tool(action.target, bot)
+        tool = bot.matching_tool(action.target)
         if tool is None:
             known = _names([*(one.id for one in bot.skills), *(one.name for one in bot.tools)])
             raise UnknownTarget(f"There is no skill {action.target!r}; there are: {known}.")
         return _of_tool(tool, action.target, params)
     if skill.endpoint:
         return Target(skill.id, HTTP, skill.endpoint, params=params)
-    known_tools = [name for name in skill.tools if _tool(name, bot)]
     if not skill.tools:
         return Target(skill.id, text=skill.action)
-    wanted = params.pop("tool", known_tools[0] if len(known_tools) == 1 else None)
-    if wanted not in known_tools:
-        if not known_tools:
-            raise UnknownTarget(f"The skill {skill.id!r} names tools that do not exist: {_names(skill.tools)}.")
-        raise UnknownTarget(f"Say which tool of the skill {skill.id!r} to call, as params.tool: {_names(known_tools)}.")
-    found = _tool(wanted, bot)
-    assert found is not None
-    return _of_tool(found, wanted, params)
+    wanted, given = tool_of_skill(skill, params, bot)
+    tool = bot.matching_tool(wanted)
+    if tool:
+        return _of_tool(tool, wanted, given)
+    known_tools = [name for name in skill.tools if bot.matching_tool(name) or purpose_named(name)]
+    if not known_tools:
+        raise UnknownTarget(f"The skill {skill.id!r} names tools that do not exist: {_names(skill.tools)}.")
+    raise UnknownTarget(f"Say which tool of the skill {skill.id!r} to call, as params.tool: {_names(known_tools)}.")
 
 
 def _of_tool(tool: BotTool, name: str, params: dict[str, Any]) -> Target:
@@ -138,15 +136,6 @@ def _system(action: BotAction, bot: Bot) -> Target:
         return Target(purpose, params=action.params)
     known = (*SYSTEM_ACTIONS, *(one.name for one in bot.tools if one.system))
     raise UnknownTarget(f"There is no system action {action.target!r}; there are: {_names(dict.fromkeys(known))}.")
-
-
-def _tool(name: str, bot: Bot) -> BotTool | None:
-    """A tool of the configuration, also by a pattern such as `git__*`."""
-    found = bot.tool(name)
-    if found:
-        return found
-    patterns = (one for one in bot.tools if one.name.endswith("*") and not one.endpoint)
-    return next((one for one in patterns if name.startswith(one.name[:-1]) and len(name) >= len(one.name)), None)
 
 
 def arguments_of(state: SessionState, target: Target) -> dict[str, Any]:

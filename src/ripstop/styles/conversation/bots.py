@@ -26,6 +26,7 @@ from ripstop.kernel.errors import RunNotFound, UsageError
 from ripstop.kernel.run import Run
 
 from .definition import Bot
+from .events import purpose_named
 from .reader import FILES, workflow_id
 
 STYLE = "conversation"
@@ -47,7 +48,8 @@ class KnownBot(Struct, frozen=True):
     def own_tools(self) -> list[str]:
         """The tools that a process has to bring: those without an address."""
         tools = (tool.name for tool in self.bot.tools if not tool.endpoint and not tool.purpose)
-        flows = (flow.tool for flow in self.bot.flows if flow.tool and not self.bot.tool(flow.tool))
+        named = (flow.tool for flow in self.bot.flows if flow.tool and not self.bot.tool(flow.tool))
+        flows = (name for name in named if not purpose_named(name))
         return list(dict.fromkeys((*tools, *flows)))
 
 

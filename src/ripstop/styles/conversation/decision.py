@@ -11,7 +11,7 @@ from msgspec import Struct
 from ripstop.kernel.text_limits import is_plain, shown
 
 from .. import reply
-from .definition import HANDOFF, Bot, BotAction
+from .definition import FLOW_EXECUTOR, HANDOFF, Bot, BotAction, Skill
 from .events import purpose_named
 
 NEXT = "next_status"
@@ -68,8 +68,8 @@ def read_decision(said: Any, bot: Bot) -> IterationDecision:
     action = _action(said.get("action"))
     if action:
         action = as_system(action, bot)
-    if action and status == "processing" and purpose_of(action, bot) == HANDOFF:
-        status = "transferred"
+    if action and purpose_of(action, bot) == HANDOFF:
+        status = "transferred"  # whatever else the model writes: who asks for a person gets one
     if status == "transferred" and not words:
         words = bot.handover  # who is to talk to a person does so, whatever the model forgets
     if status == "typing" and not words:
@@ -81,12 +81,40 @@ def read_decision(said: Any, bot: Bot) -> IterationDecision:
 
 
 def as_system(action: BotAction, bot: Bot) -> BotAction:
-    """The action, as a SYSTEM action if its target is one, whatever the model calls it: it stays silent."""
-    tool = bot.tool(action.target)
-    if action.type == "SYSTEM" or bot.flow(action.target) or bot.skill(action.target):
+    """The action, as a SYSTEM action if what it calls is one, whatever the model calls it: it stays silent."""
+    if action.type == "SYSTEM":
         return action
-    is_system = bool(tool.system or tool.purpose) if tool else bool(purpose_named(action.target))
-    return BotAction("SYSTEM", action.target, action.params) if is_system else action
+    name, params = _called(action, bot)
+    tool = bot.tool(name)
+    is_purpose = bool(tool.purpose if tool else purpose_named(name))
+    # a tool of a flow is never silent: what it says is the answer
+    is_system = is_purpose or bool(tool and tool.system and action.type != "FLOW")
+    return BotAction("SYSTEM", name, params) if is_system else action
+
+
+def _called(action: BotAction, bot: Bot) -> tuple[str, dict[str, Any]]:
+    """The tool that an action calls, and with what; empty if it calls another thing, or that is not clear."""
+    skill, flow = bot.skill(action.target), bot.flow(action.target)
+    if action.type == "SKILL" and skill:
+        return ("", {}) if skill.endpoint else tool_of_skill(skill, action.params, bot)
+    if action.type == "FLOW" and flow:
+        is_tool = not (flow.workflow or flow.endpoint)
+        return (flow.tool or FLOW_EXECUTOR, action.params) if is_tool else ("", {})
+    return ("", {}) if skill or flow else (action.target, action.params)
+
+
+def tool_of_skill(skill: Skill, params: dict[str, Any], bot: Bot) -> tuple[str, dict[str, Any]]:
+    """Which of its tools a skill calls, and with what: the one that `params.tool` names, or the only one that there is.
+
+    A built-in action is there without being declared, but is not meant where a declared tool is named beside it.
+    """
+    declared = [name for name in skill.tools if bot.matching_tool(name)]
+    built_in = [name for name in skill.tools if name not in declared and purpose_named(name)]
+    default = (declared or built_in)[0] if len(declared or built_in) == 1 else ""
+    wanted = params.get("tool", default)
+    if wanted not in (*declared, *built_in):
+        return "", params
+    return wanted, {key: value for key, value in params.items() if key != "tool"}
 
 
 def purpose_of(action: BotAction, bot: Bot) -> str:

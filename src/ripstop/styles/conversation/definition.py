@@ -20,6 +20,8 @@ APOLOGY = "Sorry, something went wrong on our side. Please try again."
 CHECKING = "We are checking this and will get back to you."
 HANDOVER = "I am handing you over to a colleague. Please wait a moment."
 HANDOFF_ROLE = "support"
+FLOW_EXECUTOR = "flow_executor"
+"""The tool that runs flows by their id, in configurations that have one."""
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -141,6 +143,12 @@ class Bot(Struct, frozen=True):
 
     def tool(self, name: str) -> BotTool | None:
         return next((one for one in self.tools if one.name == name), None)
+
+    def matching_tool(self, name: str) -> BotTool | None:
+        """The tool of this name, also by a pattern such as `git__*`."""
+        patterns = (one for one in self.tools if one.name.endswith("*") and not one.endpoint)
+        found = (one for one in patterns if name.startswith(one.name[:-1]) and len(name) >= len(one.name))
+        return self.tool(name) or next(found, None)
 
     def skill(self, id: str) -> Skill | None:
         return next((one for one in self.skills if one.id == id), None)

@@ -10,6 +10,7 @@ from ripstop.definitions.yaml_tree import Value
 from .actions import LONGEST_MATCHED
 from .bot_fields import BotFields, Fields, as_text, first_of, inner, split_names
 from .definition import BotFlow, BotTool, Match
+from .events import purpose_named
 from .patterns import MOST_STEPS_IN_ALL, SlowPattern, steps_of
 from .schema import FLOW, LONGEST_NAME, MATCHES, MOST_FLOWS, MOST_PATTERNS
 from .tools_reader import ENDPOINT_FIELDS, read_endpoint
@@ -90,7 +91,7 @@ class _Flows:
         if name:
             place = fields["tool"].value.place
             name = self._reader.name(place, name, "a tool", LONGEST_NAME)
-            if name not in self._tools:
+            if name not in self._tools and not purpose_named(name):
                 self._reader.references.append(Reference("tool", name, place))
         return name
 

@@ -37,7 +37,7 @@ from ripstop.kernel.result import CONTENT, read_result
 from .. import turn as turns
 from .actions import call_key, words_in
 from .calls import SEARCH, KnowledgeFound
-from .decision import BrokenContract, IterationDecision, decision_in, read_decision
+from .decision import BrokenContract, IterationDecision, as_system, decision_in, read_decision
 from .definition import HANDOFF, BotAction, TimerRule
 from .events import (
     ActionFailed,
@@ -403,11 +403,14 @@ def action_of(state: SessionState, kind: str, target: str) -> BotAction:
     whole: BotAction | None = None
     if state.timer:
         rule = timer_rule(state, state.timer)
-        whole = rule.action if rule else None
+        whole = as_system(rule.action, state.definition) if rule and rule.action else None
     elif decision := _decision(state):
         whole = decision.action
-    params = whole.params if whole and whole.target == target else {}
-    return BotAction(kind, target, params)  # type: ignore[arg-type]
+    if whole is None:
+        return BotAction(kind, target)  # type: ignore[arg-type]
+    found = BotAction(kind, target, whole.params)  # type: ignore[arg-type]
+    # older journals name the skill where newer ones name its system tool
+    return found if whole.target in (target, as_system(found, state.definition).target) else replace(found, params={})
 
 
 def timer_rules(state: SessionState) -> tuple[TimerRule, ...]:

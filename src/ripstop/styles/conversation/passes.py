@@ -135,13 +135,31 @@ def begin(step: Chat) -> None:
     state = step.state
     flow = flow_of(state, state.heard[0]) if len(state.heard) == 1 else None
     if flow:
-        step.record(StatusChanged("processing"))
-        step.record(IterationDecided(reply=0, next_status="processing", action="FLOW", target=flow.id))
-        return _carry_out(step)
+        return _begin_flow(step, flow)
     if state.definition.knowledge:
         step.ask(CallTool(tool=SEARCH))
         return None
     return plan_or_go(step)
+
+
+def _begin_flow(step: Chat, flow: BotFlow) -> None:
+    """A keyword starts a flow, before any model is asked. Its tool can be a built-in action."""
+    bot = step.state.definition
+    action = as_system(BotAction("FLOW", flow.id), bot)
+    is_hand_over = purpose_of(action, bot) == HANDOFF
+    step.record(StatusChanged("processing"))
+    if is_hand_over:
+        say(step, spoken(step.state, bot.handover), HANDED_OVER)
+    step.record(
+        IterationDecided(
+            reply=0,
+            next_status="transferred" if is_hand_over else "processing",
+            action=action.type,
+            target=action.target,
+            visible=action.type != "SYSTEM",
+        )
+    )
+    return _transfer(step) if is_hand_over else _carry_out(step)
 
 
 def _next_messages(state: SessionState) -> tuple[int, ...]:

@@ -25,11 +25,10 @@ from ripstop.definitions.reader import Environment
 from ripstop.definitions.references import Reference, check_references
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text, set_fields, tree_of
 
-from .actions import FLOW_EXECUTOR
 from .bot_fields import BotFields, Fields, read_options
 from .configuration import PROCEDURE, fields_of, snake
 from .default_texts import default_texts
-from .definition import Bot, BotFlow, BotTool, Endpoint, config_hash
+from .definition import FLOW_EXECUTOR, Bot, BotFlow, BotTool, Endpoint, config_hash
 from .flows_reader import read_flows
 from .schema import BOT, DESCRIBED, LONGEST_MESSAGE, MOST_TEXT, OPTIONS
 from .skills_reader import read_skills

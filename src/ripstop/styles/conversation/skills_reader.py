@@ -69,6 +69,8 @@ def _tools(reader: BotFields, fields: Fields, path: str, known: Collection[str])
         if name not in known:
             wanted = purpose_named(name)
             near = next((one for one in known if wanted and purpose_named(one) == wanted), "") or nearest(name, known)
+            if wanted and not near:
+                continue  # every bot has it
             hint = f"did you mean {near!r}?" if near else "declare it in `tools`"
             reader.warn(named.place, f"the skill names a tool {name[:60]!r} that is not declared", hint)
     return tuple(found)
