@@ -27,6 +27,8 @@ _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_text = msgspec.json.Decoder(str).decode
+LONGEST_VALUE = 40
+"""Characters that are kept of a field beside the words for people."""
 LONGEST_HELD = 200
 """Characters that are held back at most; then they are prose."""
 
@@ -34,8 +36,16 @@ LONGEST_HELD = 200
 class UnfinishedReply:
     """Takes a reply piece by piece and gives the words that are new."""
 
-    def __init__(self, key: str = "content") -> None:
-        """`key`: the field of the object whose text is for people."""
+    def __init__(self, key: str = "content", beside: tuple[str, ...] = ()) -> None:
+        """
+        Args:
+            key: The field of the object whose text is for people.
+            beside: Fields that say what is done with that text. With these, the text of the first object is all that
+                is for people: no prose around it, and no other object.
+        """
+        self.fields: dict[str, str] = {}
+        """Those beside it that are written: a text, or another value as JSON; of a list or an object how it begins."""
+        self._beside = beside
         self._shown = key
         self._usual = _usual(key)
         self._named = f'"{key}"'
@@ -45,6 +55,8 @@ class UnfinishedReply:
         self._depth = 0
         self._key = ""
         self._is_value = False
+        self._value = ""
+        """What is written of a field beside it."""
         self._closing = _THINK
         """How the thought ends that it is in."""
         self._half = ""
@@ -62,7 +74,7 @@ class UnfinishedReply:
         at = 0
         while at < len(text):
             step = self._step
-            end = step(text, at, said)
+            end = step(text, at, said if step == self._content or not self._beside else [])
             if end == at and step == self._step:  # cannot be decided before more has come
                 self._held = text[at:]
                 break
@@ -77,7 +89,9 @@ class UnfinishedReply:
         if not (text.startswith('{"') and text.endswith("}")) or text.count(self._named) != 1:
             return None
         try:
-            value = bytes(_decode_object(text).get(self._shown, b""))
+            found = _decode_object(text)
+            self.fields = {name: _plain(found[name]) for name in self._beside if name in found}
+            value = bytes(found.get(self._shown, b""))
             return _decode_text(value) if value.startswith(b'"') else ""
         except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
             return None
@@ -136,14 +150,19 @@ class UnfinishedReply:
 
     def _object(self, text: str, at: int, said: list[str]) -> int:
         """Between the strings of an object."""
+        is_beside = self._is_value and self._depth == 1 and self._key in self._beside
         skipped = _SKIPPED.match(text, at)
         if skipped:
+            if is_beside:
+                self._value = (self._value + skipped[0].lstrip())[:LONGEST_VALUE]
             return skipped.end()
         char = text[at]
+        if is_beside and char != '"':
+            self.fields.setdefault(self._key, (self._value if char in ",}" else char).strip())
         if char == '"':
-            self._half = ""
+            self._half = self._value = ""
             is_content = self._is_value and self._depth == 1 and self._key == self._shown
-            self._step = self._content if is_content else self._string
+            self._step = self._content if is_content else self._text if is_beside else self._string
             if self._depth == 1 and not self._is_value:
                 self._key = ""
                 self._step = self._name
@@ -152,9 +171,9 @@ class UnfinishedReply:
         elif char in "}]":
             self._depth -= 1
             if not self._depth:
-                self._step = self._after
+                self._step = self._ignored if self._beside else self._after
         elif self._depth == 1:
-            self._is_value = char == ":"
+            self._is_value, self._value = char == ":", ""
         return at + 1
 
     def _name(self, text: str, at: int, said: list[str]) -> int:
@@ -163,6 +182,18 @@ class UnfinishedReply:
         end = self._decode(text, at, parts)
         self._key = (self._key + "".join(parts))[:20]
         return end
+
+    def _text(self, text: str, at: int, said: list[str]) -> int:
+        """A field beside the words for people."""
+        parts: list[str] = []
+        end = self._decode(text, at, parts)
+        self._value = (self._value + "".join(parts))[:LONGEST_VALUE]
+        if self._step == self._object:
+            self.fields.setdefault(self._key, self._value)
+        return end
+
+    def _ignored(self, text: str, at: int, said: list[str]) -> int:
+        return len(text)
 
     def _string(self, text: str, at: int, said: list[str]) -> int:
         return self._decode(text, at, [])
@@ -225,6 +256,13 @@ class UnfinishedReply:
 def _usual(key: str) -> "re.Pattern[str]":
     """How an object usually begins, up to the text for people: read at once, because every reply of a run is read."""
     return re.compile(rf'\{{\s*"{re.escape(key)}"\s*:\s*"')
+
+
+def _plain(value: msgspec.Raw) -> str:
+    """A text, or another value as it is written."""
+    written = bytes(value)
+    text = _decode_text(written) if written.startswith(b'"') else written.decode()
+    return text[:LONGEST_VALUE]
 
 
 def words(so_far: str) -> str:
