@@ -103,6 +103,44 @@ def test_after_the_failures_that_are_allowed_the_desk_has_one_item_with_the_repl
     assert plan_of()[1] == "completed" and json.loads(command("desk", "--json").out) == []
 
 
+def test_a_bot_has_one_question_about_plans_and_none_once_it_is_planned(here: Path) -> None:
+    for sop in ("One.", "Two.", "Three."):
+        bot = write_bot(here, decision("Planned."), max_failed_plans=1, sop=sop)
+        assert said(say(bot, "Hello", bad_script(bot)))["status"] == "ready"
+        (item,) = json.loads(command("desk", "--json").out)
+    assert item["run"] == next(name for name, status in runs().items() if status == "waiting")
+    withdrawn = [name for name, status in runs().items() if name.startswith("plan:") and status == "stopped"]
+    assert len(withdrawn) == 2 and "an earlier configuration" in command("why", withdrawn[0]).out
+    (here / "other").mkdir()
+    other = write_bot(here / "other", decision("Planned."), max_failed_plans=1).rename(here / "shop-two")
+    say(other, "Hello", bad_script(other))
+    assert len(json.loads(command("desk", "--json").out)) == 2, "other bots have theirs"
+    bot = write_bot(here, decision("Planned."), max_failed_plans=1, sop="Four.")
+    say(bot, "And now?", good_script(bot))
+    (left,) = json.loads(command("desk", "--json").out)
+    assert left["title"] == "shop-two" and list(runs().values()).count("stopped") == 3
+
+
+def test_a_new_plan_of_the_same_configuration_withdraws_the_question_about_the_last_one(here: Path) -> None:
+    bot = write_bot(here, decision("Planned."), max_failed_plans=1)
+    say(bot, "Hello", bad_script(bot))
+    (item,) = json.loads(command("desk", "--json").out)
+    command("sessions", "replan", str(bot), "--model", bad_script(bot))
+    (newer,) = json.loads(command("desk", "--json").out)
+    assert newer["run"] == f"{item['run']}:2"
+    assert command("answer", newer["id"], "continue", "--model", good_script(bot)).code == 0
+    assert json.loads(command("desk", "--json").out) == []
+
+
+def test_a_configuration_that_is_in_force_again_is_planned_again(here: Path) -> None:
+    for sop in ("One.", "Two."):
+        bot = write_bot(here, decision("Planned."), max_failed_plans=1, sop=sop)
+        say(bot, "Hello", bad_script(bot))
+    bot = write_bot(here, decision("Planned."), decision("By the plan."), max_failed_plans=1, sop="One.")
+    assert said(say(bot, "And now?", good_script(bot)))["status"] == "ready"
+    assert "completed" in runs().values() and json.loads(command("desk", "--json").out) == []
+
+
 def test_a_new_plan_that_fails_keeps_no_session_from_the_old_one(here: Path) -> None:
     bot = write_bot(here, decision("Planned."), decision("With the old plan."))
     model = good_script(bot)

@@ -25,6 +25,7 @@ from ripstop.kernel.text_limits import LONGEST_MESSAGE, is_message, shown, whole
 
 from .bots import STYLE, Bots, KnownBot
 from .folding import DESK_CHANNEL
+from .plan_questions import withdraw_older_questions
 from .session_view import SessionView, view_of
 from .state import SessionState
 from .view import SESSIONS
@@ -77,6 +78,8 @@ class Chats:
     def __init__(self, app: App) -> None:
         self.app = app
         self.bots = Bots(app)
+        self._checked: dict[str, KnownBot] = {}
+        """By name, the bots as they were when older questions about their plans were withdrawn."""
 
     async def open(
         self, workflow: str | Path, session: str, *, variables: Mapping[str, str] | None = None, channel: str = ""
@@ -86,6 +89,7 @@ class Chats:
         Raises `UsageError` or `DefinitionError`.
         """
         known = await self.bots.get(workflow)
+        await self._withdraw_older_questions(known)
         run_id = run_of(known.bot.name, session)
         run = await self._found(run_id)
         if run is None:
@@ -191,8 +195,15 @@ class Chats:
         if before and before.settings.base_url and not run.settings.base_url:
             settings = msgspec.structs.replace(run.settings, base_url=before.settings.base_url)
             run = await self.app.engine.change_settings(run.id, settings)
+        await withdraw_older_questions(self.app.engine, bot)
         self.bots.forget()
         return run
+
+    async def _withdraw_older_questions(self, known: KnownBot) -> None:
+        """Once whenever a bot was read again: not for every message."""
+        if self._checked.get(known.bot.name) is not known:
+            self._checked[known.bot.name] = known
+            await withdraw_older_questions(self.app.engine, known.bot)
 
     async def _found(self, run_id: str) -> Run[Any] | None:
         try:
