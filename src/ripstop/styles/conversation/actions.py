@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.kernel.style import EndpointUse
 
 from .configuration import as_prose
 from .decision import purpose_of, tool_of_skill
-from .definition import FLOW_EXECUTOR, SYSTEM_ACTIONS, Bot, BotAction, BotFlow, BotTool, Endpoint
+from .definition import FLOW_EXECUTOR, SYSTEM_ACTIONS, UPDATE_PROFILE, Bot, BotAction, BotFlow, BotTool, Endpoint
 from .events import purpose_named
 from .state import SessionState
 
@@ -24,6 +25,8 @@ LONGEST_MATCHED = 300
 """Characters of a message that patterns of flows are compared with."""
 MOST_LISTED = 30
 SESSION_IDS = ("conversationId", "dialogId", "sessionId")
+IDENTIFYING = "id"
+"""How the names of variables end that say who somebody is: `customer_id`, `userId`. `paid` is kept, too, to be safe."""
 _PROTECTED = frozenset(name.casefold() for name in SESSION_IDS)
 
 
@@ -150,9 +153,17 @@ def arguments_of(state: SessionState, target: Target) -> dict[str, Any]:
         "headers": endpoint.headers,
         "body": endpoint.body,
         "params": target.params,
-        "variables": variables_of(state),
+        "variables": variables_of(_with_news(state)),
         "timeout": endpoint.timeout,
     }
+
+
+def _with_news(state: SessionState) -> SessionState:
+    """With what an endpoint is told that the user says of himself; for others it counts once that call succeeded."""
+    action = state.action
+    if action is None or purpose_of(action, state.definition) != UPDATE_PROFILE:
+        return state
+    return replace(state, profile={**state.profile, **action.params})
 
 
 def endpoints_of(bot: Bot) -> tuple[EndpointUse, ...]:
@@ -166,19 +177,28 @@ def endpoints_of(bot: Bot) -> tuple[EndpointUse, ...]:
 
 
 def variables_of(state: SessionState) -> dict[str, str]:
-    """What is known of the session and its user, by the names that configurations use for it.
-
-    What the user has said of himself counts before what the session began with, but never for who is talking.
-    """
+    """What is known of the session and its user, by the names that configurations use for it."""
     session, known = state.chat.session, known_of(state)
     return {**dict.fromkeys(SESSION_IDS, session), **known, **_ids_in(state.chat.variables)}
 
 
 def known_of(state: SessionState) -> dict[str, str]:
-    """What is known of the user: the variables of the session, and the profile as it is now."""
-    profile = {name: as_prose(value) for name, value in state.profile.items()}
-    found = {**state.chat.variables, **profile}
+    """What is known of the user: the variables of the session, and the profile as it is now.
+
+    What the user has said of himself counts before what the session began with, but never for who he is: then tools
+    would read and change what is another user's.
+    """
+    given, fixed = state.chat.variables, _fixed_in(state)
+    profile = {name: as_prose(value) for name, value in state.profile.items() if name.casefold() not in fixed}
+    found = {**given, **profile}
     return {name: value for name, value in found.items() if name.casefold() not in _PROTECTED}
+
+
+def _fixed_in(state: SessionState) -> set[str]:
+    """The variables of the session that say who the user is: their names in lower case."""
+    listed = {name.casefold() for name in state.definition.fixed_variables}
+    given = {name.casefold() for name in state.chat.variables}
+    return {name for name in given if name.endswith(IDENTIFYING) or name in listed}
 
 
 def _ids_in(variables: Mapping[str, str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from .schema import (
     LONGEST_MESSAGE,
     LONGEST_NAME,
     MOST_FAILED_PLANS,
+    MOST_FIXED,
     MOST_ITERATIONS,
     MOST_PASSAGES,
     ON_NEW_MESSAGE,
@@ -224,6 +225,7 @@ def read_options(reader: BotFields, top: Fields, folder: Path | None, texts: Def
         "checking": _message(reader, fields, "checking", texts.checking),
         "handover": _message(reader, fields, "handover", texts.handover),
         "greet_once": reader.field(fields, "greet_once", bool, False),
+        "fixed_variables": _fixed_variables(reader, fields),
         "handoff_to": _role(reader, fields),
         "knowledge": _knowledge(reader, fields, folder),
         "model": _model(reader, fields),
@@ -252,6 +254,13 @@ def _message(reader: BotFields, fields: Fields, key: str, default: str) -> str:
 def _role(reader: BotFields, fields: Fields) -> str:
     role = reader.text(fields, "handoff_to", path="")
     return reader.name(fields["handoff_to"].value.place, role, "a role", LONGEST_NAME) if role else HANDOFF_ROLE
+
+
+def _fixed_variables(reader: BotFields, fields: Fields) -> tuple[str, ...]:
+    named = list(reader.names(fields.get("fixed_variables"), "fixed_variables"))
+    if named and not reader.within(named, MOST_FIXED, "fixed variables", fields["fixed_variables"].key):
+        named = named[:MOST_FIXED]
+    return tuple(reader.name(one.place, one.value, "a variable", LONGEST_NAME) for one in named)
 
 
 def _model(reader: BotFields, fields: Fields) -> str:

@@ -17,7 +17,7 @@ READ_ELSEWHERE = frozenset(
         *("name", "tone", "greeting", "constraints", *PROCEDURE),
         *("tools", "system_tools", "system_actions", "agent_actions", "skills", "action_books", "flows", "timers"),
         *("options", "on_new_message", "max_iterations", "max_failed_plans", "apology", "checking", "handover"),
-        *("greet_once", "handoff_to", "knowledge", "passages", "model"),
+        *("greet_once", "fixed_variables", "handoff_to", "knowledge", "passages", "model"),
     }
 )
 """Fields that are not part of the background: the plan has them, or the engine reads them."""

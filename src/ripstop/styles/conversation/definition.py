@@ -130,6 +130,8 @@ class Bot(Struct, frozen=True):
     handover: str = HANDOVER
     """What the user is told if a person takes over and the model has no words for it."""
     greet_once: bool = False
+    fixed_variables: tuple[str, ...] = ()
+    """Variables of a session that its user cannot change, besides those whose names end in `id`."""
     handoff_to: str = HANDOFF_ROLE
     model: str = ""
     generation: int = 1

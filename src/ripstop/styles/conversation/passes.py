@@ -374,10 +374,10 @@ def _transfer(step: Chat) -> None:
         step.warn(str(error))
         _note_failure(step)
         target = None
-    _note_profile(step)
     if target and target.tool:
         step.record(StatusChanged("transferred"))
         return _call(step, target)
+    _note_profile(step, action)
     return transfer(step) if target is None or not _calls_hand_over(step) else None
 
 
@@ -396,8 +396,8 @@ def _calls_hand_over(step: Chat) -> bool:
     return True
 
 
-def _note_profile(step: Chat) -> None:
-    action = step.state.action
+def _note_profile(step: Chat, action: BotAction | None) -> None:
+    """What the user has said of himself counts from now on: nothing had to be called for it, or the call succeeded."""
     if action and action.params and purpose_of(action, step.state.definition) == UPDATE_PROFILE:
         step.record(ProfileUpdated(values=action.params))
 
@@ -411,7 +411,6 @@ def _carry_out(step: Chat) -> None:
     except UnknownTarget as error:
         step.warn(str(error))
         return _after_unknown(step, str(error))
-    _note_profile(step)
     if target.workflow:
         # a session has no end, and so no limit of runs of its own
         limits = Limits(runs=RUNS_OF_FLOW, depth=step.run.limits.depth)
@@ -419,6 +418,7 @@ def _carry_out(step: Chat) -> None:
         return await_flow(step)
     if target.tool:
         return _call(step, target)
+    _note_profile(step, action)
     return _after_action(step, target.text)
 
 
@@ -471,6 +471,8 @@ def after_call(step: Chat, answer: Any) -> None:
     action, failed = state.action, isinstance(answer, Failed)
     if failed:
         _note_failure(step)
+    else:
+        _note_profile(step, action)
     if state.status == "transferred":  # by this very action, or because a person has taken the conversation
         if state.then == "flow":
             return tell_person(step)
@@ -509,6 +511,8 @@ def after_resolution(step: Chat, doubted: DoubtedAction, answer: Any) -> None:
     """It is known now what became of an action that was in doubt: what the user was to hear of it is said."""
     if isinstance(answer, Failed):
         step.record(ActionFailed(action=doubted.action.type, target=doubted.action.target, visible=doubted.visible))
+    else:
+        _note_profile(step, doubted.action)
     if step.state.status == "transferred":
         return tell_person(step)
     if doubted.action.type == "FLOW":

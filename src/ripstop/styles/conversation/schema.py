@@ -22,6 +22,7 @@ MOST_HEADERS = 50
 MOST_ITERATIONS = 100
 MOST_FAILED_PLANS = 100
 MOST_PASSAGES = 20
+MOST_FIXED = 100
 MOST_TRIGGERS = 1000
 LONGEST_NAME = 100
 LONGEST_URL = 2000
@@ -178,6 +179,12 @@ OPTIONS: dict[str, Any] = {
         "type": ["boolean", "null"],
         "default": False,
         "description": "Not to greet again after the configuration has changed.",
+    },
+    "fixed_variables": {
+        **_TEXTS,
+        "maxItems": MOST_FIXED,
+        "description": "Variables of a session that its user cannot change by what he says of himself, besides those "
+        "whose names end in id.",
     },
     "handoff_to": {"type": ["string", "null"], "maxLength": LONGEST_NAME, "default": HANDOFF_ROLE},
     "knowledge": {**_TEXT_OR_NONE, "description": "A folder of Markdown and text files beside this file."},
