@@ -231,6 +231,13 @@ def test_a_good_plan_with_a_broken_decision_is_kept_after_one_more_question() ->
     assert "needs a 'response'" in story.contents.results[run.ended.result]["problem"]
 
 
+def test_a_plan_that_is_cut_off_is_continued() -> None:
+    story, whole = planning(), reply(plan=PLAN, decision=decision("typing", "Yes.")).text
+    cut = story.when(AgentReplied(text=whole[:40], cut=True))
+    assert isinstance(cut.commands[0], AskAgent) and cut.run.state.failures == 0
+    assert story.when(AgentReplied(text=whole[40:])).then_ends("completed")
+
+
 def test_a_plan_that_nobody_waits_for_needs_no_decision() -> None:
     planning(asker="").when(reply(plan=PLAN)).then_ends("completed")
 

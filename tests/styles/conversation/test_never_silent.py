@@ -1,12 +1,15 @@
 """A message ends with an answer, an apology or a hand-over, unless the model decides that nothing is to be said."""
 
+import json
+
 import pytest
 
-from ripstop.kernel.effects import AskAgent, Failed, RunFinished, ToolReturned
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, RunFinished, ToolReturned
 from ripstop.kernel.events import Asked, Record, Warned
 from ripstop.styles.conversation.definition import APOLOGY
 from ripstop.styles.conversation.events import ActionFailed, IterationDecided, ProfileUpdated, StatusChanged
-from tests.styles.conversation.chat_story import Story, action, bot
+from ripstop.styles.turn import GO_ON, MAX_PARTS
+from tests.styles.conversation.chat_story import Story, action, bot, decision
 
 PROFILE = action("SYSTEM", "update_profile", number="1")
 UNKNOWN = action("SYSTEM", "free_slots")
@@ -93,6 +96,46 @@ def test_a_workflow_that_ends_without_a_word_ends_in_an_apology_and_not_in_its_d
     story.tell(RunFinished(run="s.1", outcome="completed", because="done", result="r"))
     assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
     assert ActionFailed("FLOW", "sizes") in story.events
+
+
+# Decisions that reach the model's limit of length
+
+
+WHOLE = json.dumps(decision("processing", "One moment.", action("TOOL", "order_status", order="7")))
+
+
+def cut_at(place: int) -> Story:
+    """A decision of which the model has written only the beginning."""
+    return Story().ready().hear("Order?").tell(AgentReplied(text=WHOLE[:place], cut=True))
+
+
+@pytest.mark.parametrize("place", [1, 20, 50, len(WHOLE) - 20, len(WHOLE)])
+def test_a_decision_that_is_cut_off_is_continued_and_carried_out_once(place: int) -> None:
+    story = cut_at(place)
+    assert isinstance(story.asked[0], AskAgent) and (story.said, story.decided) == ([], [])
+    assert GO_ON in story.prompt() and WHOLE[:place] in story.prompt()
+    story.says(WHOLE[place:])
+    assert story.said == ["One moment."] and story.asked == [CallTool(tool="order_status", agent="assistant")]
+    assert story.state.action.params == {"order": "7"}
+
+
+def test_a_decision_that_is_begun_again_after_it_was_cut_off_is_the_one_that_counts() -> None:
+    story = cut_at(50).says(json.dumps(decision("typing", "It is on its way.")))
+    assert (story.said, story.statuses) == (["It is on its way."], ["typing", "ready"])
+
+
+def test_a_decision_whose_rest_breaks_the_contract_is_asked_for_once_more() -> None:
+    story = cut_at(50).says("and so on.")
+    assert isinstance(story.asked[0], AskAgent) and "cannot be used" in story.prompt()
+    assert story.says(json.dumps(decision("typing", "Yes."))).said == ["Yes."]
+
+
+def test_a_decision_that_never_comes_to_its_end_ends_in_an_apology() -> None:
+    story = Story().ready().hear("Order?")
+    for _ in range(MAX_PARTS):
+        assert story.said == []
+        story.tell(AgentReplied(text="and so on ", cut=True))
+    assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
 
 
 # What others are told
