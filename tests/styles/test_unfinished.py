@@ -1,6 +1,7 @@
 """The words of a reply that is still coming."""
 
 import json
+import re
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from ripstop.styles.partial_reply import UnfinishedReply, words
-from ripstop.styles.reply import decided
+from ripstop.styles.reply import AT_BEGINNING, decided, without_thinking
 
 contents = st.text(max_size=60) | st.text(alphabet='{}[]"\\`<>,:\n日😀\u2028 a', max_size=60)
 envelopes = st.builds(
@@ -83,6 +84,67 @@ def test_pieces_change_nothing_and_nothing_is_taken_back(text: str, cuts: list[i
 )
 def test_holds_back_only_what_cannot_be_told_yet(so_far: str, shown: str) -> None:
     assert words(so_far) == shown
+
+
+TAGS = (
+    *AT_BEGINNING,
+    ("<think>", "</think>"),
+    ("<Thinking>", "</thinking>"),
+    ("<think-more>", "</think-more>"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<|start|>assistant<|channel|>analysis <|constrain|>json<|message|>", "<|end|><|channel|>final<|message|>"),
+)
+THOUGHTS = [
+    "hm",
+    'I say {"content": "no", "decisions": {}}, or not.',
+    "a < b, [x] and ◁ or </thin or `code`\n\n```json\n{",
+    "",
+]
+ANSWERS = ["Yes.", '{"content": "Yes.", "decisions": {}}', '```json\n{"content": "Yes.", "decisions": {}}\n```']
+
+
+@pytest.mark.parametrize("tags", TAGS)
+@pytest.mark.parametrize("before", ["", "\n  "])
+def test_no_thought_is_shown_however_its_model_marks_it(tags: tuple[str, str], before: str) -> None:
+    for thought in THOUGHTS:
+        for answer in ANSWERS:
+            text = f"{before}{tags[0]}{thought}{tags[1]}\n{answer}"
+            for size in (1, 2, 7, len(text)):
+                assert in_pieces(text, size).strip() == "Yes.", (text, size)
+                inside = json.dumps({"content": f"{before}{tags[0]}{thought}{tags[1]}Yes.", "decisions": {}})
+                assert in_pieces(inside, size).strip() == decided(inside)[0].strip() == "Yes.", (inside, size)
+
+
+def in_pieces(text: str, size: int) -> str:
+    reply = UnfinishedReply()
+    return "".join(reply.add(text[at : at + size]) for at in range(0, len(text), size))
+
+
+def test_a_thought_that_is_still_coming_is_not_shown() -> None:
+    for opening, closing in TAGS:
+        text = f"{opening}secret{closing.partition('final')[0]}"
+        assert [words(text[:end]) for end in range(len(text))] == [""] * len(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Use <reasoning>x</reasoning>.", "[TH] or [THINK]", "◁", "<", "a <|channel|>b", "<thoughtful>", "<re"]
+)
+def test_what_only_looks_like_a_thought_is_shown(text: str) -> None:
+    envelope = json.dumps({"content": text, "decisions": {}})
+    for size in (1, 3, 1000):
+        assert in_pieces(envelope, size) == decided(envelope)[0] == text
+
+
+marks = st.sampled_from([mark for tags in TAGS for mark in tags] + ["<", "[", "◁", "<|", " ", "\n", "x", "words", '"'])
+
+
+@for_all(st.lists(marks, max_size=8).map("".join), st.integers(1, 9))
+def test_words_come_in_the_order_of_the_reply_without_thoughts(text: str, size: int) -> None:
+    """Of a thought whose beginning was not sent, the words are shown: nobody can know it before its end."""
+    envelope = json.dumps({"content": text, "decisions": {}})
+    shown, said = in_pieces(envelope, size), without_thinking(text)
+    if not re.search(r"</think", text, re.IGNORECASE):
+        assert said.strip().startswith(shown.strip())
 
 
 def test_a_long_reply_in_small_pieces_takes_linear_work() -> None:

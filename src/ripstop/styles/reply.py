@@ -21,25 +21,37 @@ import msgspec
 
 from ripstop.text.markdown import blocks, fence_of, split_lines
 
-_THOUGHT = re.compile(r"<think[\w-]*>|</think[\w-]*>", re.IGNORECASE)
+# How models mark what they only think. `partial_reply` reads the same tags in a reply that is still coming.
+
+
+AT_BEGINNING = (
+    ("<reasoning>", "</reasoning>"),
+    ("<thought>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+)
+"""Tags that a reply may also have as its own words, so that they count only at its beginning."""
+THINK_NAME = r"think[\w-]*"
+"""Of tags that count anywhere, such as `<think>` and `<thinking>`; they are closed by one of the same name."""
+IN_CHANNELS = re.compile(r"\s*+(?:<\|start\|>assistant\s*+)?<\|channel\|>")
+CHANNEL_BEGINS = r"<\|channel\|>\s*+(?P<name>\w*+)[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>"
+CHANNEL_ENDS = r"<\|(?:end|return|call|start|channel)\|>"
+"""How models with channels write, where their server sends it as it is: what is said is in the `FINAL_CHANNEL`."""
+FINAL_CHANNEL = "final"
+_THOUGHT = re.compile(rf"</?{THINK_NAME}>", re.IGNORECASE)
 _TAG = re.compile(
-    r"(?P<begins>^[ \t]*+)?(?P<tag><(?P<closes>/?)(?P<name>think[\w-]*)>)(?P<ends>[ \t\r]*+$)?",
+    rf"(?P<begins>^[ \t]*+)?(?P<tag><(?P<closes>/?)(?P<name>{THINK_NAME})>)(?P<ends>[ \t\r]*+$)?",
     re.IGNORECASE | re.MULTILINE,
 )
 _OTHER_THOUGHT = re.compile(
-    r"\s*+(?:<(?P<name>reasoning|thoughts?|seed:think)>.*?</(?P=name)>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷)",
+    rf"\s*+(?:{'|'.join(f'{re.escape(opening)}.*?{re.escape(closing)}' for opening, closing in AT_BEGINNING)})",
     re.IGNORECASE | re.DOTALL,
 )
-"""Tags that a reply may also have as its own words, so that they count only at its beginning."""
 _TAG_BEGINS = re.compile(r"<|\[[Tt]|◁")
 """How every tag of a thought begins."""
-_IN_CHANNELS = re.compile(r"\s*+(?:<\|start\|>assistant\s*+)?<\|channel\|>")
-_CHANNEL = re.compile(
-    r"<\|channel\|>\s*+(?P<name>\w*+)[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>"
-    r"(?P<words>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
-    re.DOTALL,
-)
-"""How models with channels write, where their server sends it as it is: what is said is in the one called `final`."""
+_CHANNEL = re.compile(rf"{CHANNEL_BEGINS}(?P<words>.*?)(?={CHANNEL_ENDS}|\Z)", re.DOTALL)
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|,(?=\s*(?://[^\n]*\n\s*)*[}\]])')
 """An unclosed string also counts as one: what holds it is not JSON, with or without its comments."""
 MAX_CANDIDATES = 2000
@@ -64,8 +76,8 @@ def without_thinking(text: str) -> str:
       line, it must not swallow what follows.
     - In a reply of channels (`<|channel|>analysis<|message|>…`), all but the final one.
     """
-    if _IN_CHANNELS.match(text):
-        text = "".join(one["words"] for one in _CHANNEL.finditer(text) if one["name"] == "final")
+    if IN_CHANNELS.match(text):
+        text = "".join(one["words"] for one in _CHANNEL.finditer(text) if one["name"] == FINAL_CHANNEL)
     kept, at = list[str](), 0
     for start, end in _thoughts(text):
         if start:

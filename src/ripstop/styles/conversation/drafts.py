@@ -25,6 +25,7 @@ class DecisionDraft:
         return self._reader.fields.get(STATUS, "")
 
     def add(self, piece: str) -> str:
+        """The words that may be shown now; empty while there are none."""
         self._held.append(self._reader.add(piece))
         if self.status not in SAID or self._reader.fields.get(ACTION) != "null":
             return ""
