@@ -13,7 +13,7 @@ import pytest
 
 from tests.harness.outage_server import Mode, set_mode
 from tests.walks.commands import log_of, ripstop, succeed
-from tests.walks.matrix import GOAL, STYLES, make_cell
+from tests.walks.matrix import GOAL, STYLES, WORDS, make_cell
 from tests.walks.test_command_line import HAIKU
 
 
@@ -283,6 +283,50 @@ def test_a_run_says_that_it_waits_for_a_paused_child(tmp_path: Path, parent: str
     assert json.loads(succeed("desk", "--json", cwd=tmp_path)) == []
     statuses = {one["run"]: one["status"] for one in json.loads(succeed("runs", "--json", cwd=tmp_path))}
     assert statuses[item["run"]] == "completed", statuses
+
+
+def own_model_removed(folder: Path) -> str:
+    """Have the agents of a board that is a child use the run's model; returns what answers for them all."""
+    own = folder / "child" / "own.jsonl"
+    if not own.exists():
+        return "script:s.jsonl"
+    for prompt in (folder / "child").rglob("*.md"):
+        prompt.write_text(prompt.read_text().replace(f"---\nmodel: script:{folder}/child/own.jsonl\n---\n", ""))
+    return f"script:{own}"
+
+
+@pytest.mark.parametrize("child", STYLES)
+def test_a_child_of_any_style_is_paused_and_goes_on_with_its_parent(tmp_path: Path, child: str) -> None:
+    """An outage is no verdict about the work of a bot either, if nobody but a workflow waits for its answer."""
+    make_cell(tmp_path, "graph", child)
+    model = own_model_removed(tmp_path)
+    (tmp_path / "ripstop.toml").write_text(f'{PATIENCE}[models]\ndefault = "{AWAY}"\n', encoding="utf-8")
+    done = ripstop("--json", *NOBODY, "run", "parent", "--input", GOAL, cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    result = json.loads(done.stdout)
+    assert result["outcome"] == "waiting"
+    (item,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
+    assert (item["kind"], item["outage"]["root"]) == ("outage", result["run"])
+    done = ripstop("--json", "--model", model, "retry", result["run"], cwd=tmp_path)
+    (told,) = json.loads(done.stdout)["runs"]
+    assert (told["run"], told["outcome"]) == (result["run"], "completed"), done.stderr
+    assert WORDS in succeed("show", result["run"], cwd=tmp_path)
+    assert json.loads(succeed("desk", "--json", cwd=tmp_path)) == []
+
+
+@pytest.mark.parametrize("sop", ["sop: Answer.\n", ""])
+def test_a_bot_that_answers_one_message_is_paused_and_plans_when_it_goes_on(tmp_path: Path, sop: str) -> None:
+    make_cell(tmp_path, "graph", "conversation")
+    bot = tmp_path / "child" / "bot.yaml"
+    bot.write_text(bot.read_text().replace("sop: Answer.\n", sop) + "skills: {swim: Swim.}\n")
+    (tmp_path / "ripstop.toml").write_text(PATIENCE, encoding="utf-8")
+    done = ripstop("--json", "--model", AWAY, *NOBODY, "run", "child", "--input", GOAL, cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    run = json.loads(done.stdout)["run"]
+    done = ripstop("--json", "--model", "script:s.jsonl", "retry", "--all", cwd=tmp_path)
+    assert [(one["run"], one["outcome"]) for one in json.loads(done.stdout)["runs"]] == [(run, "completed")], done
+    assert WORDS in succeed("show", run, cwd=tmp_path)
+    assert "plan_missing" not in {one["type"].rpartition(".")[2] for one in log_of(run, tmp_path)}
 
 
 def test_a_retry_is_refused_if_a_child_would_use_an_address_that_nobody_agreed_to(tmp_path: Path) -> None:

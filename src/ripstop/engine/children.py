@@ -227,6 +227,7 @@ def _finished(child: Run[Any], ended: Ended | None, asker: str) -> RunFinished:
         result=ended.result,
         uncertain=cut_off_in(child),
         worked=None if child.limits.seconds is None else child.work.counted,
+        refused=ended.outcome != "completed" and child.failed_call is not None,
     )
     if child.payer != asker:
         return finished

@@ -615,7 +615,7 @@ class CommandRunner:
         pause = pause_before_retry(trouble.after, policy.pause_after(tries))
         waited = now - max(since, self.began)  # no time in which perhaps nobody was there to try
         is_used_up = not by_itself or policy.is_used_up(tries, waited / MICROS, pause)
-        can_pause = type(job.opened.command) is AskAgent and self._policy(run).pauses
+        can_pause = type(job.opened.command) is AskAgent and self._engine.style(run).pauses(run)
         if trouble.most and tries >= trouble.most:
             return self._answered(job, Failed(reason=str(trouble), fault="agent", usage=usage))
         if is_used_up and not can_pause:

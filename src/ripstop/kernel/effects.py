@@ -361,6 +361,8 @@ class RunFinished(Effect, tag="run_finished", frozen=True):
     """Calls of it and its descendants that were cut off and may have taken effect, unless it completed."""
     worked: int | None = None
     """Its time at work, in microseconds; `None`: it was not counted, because nothing limits it."""
+    refused: bool = False
+    """It has not completed because a call of its model could not be made, which says nothing about its work."""
 
 
 class AnswerChild(Effect, tag="answer_child", frozen=True):

@@ -161,9 +161,6 @@ class CallPolicy(Struct, frozen=True):
     """Which failures that may pass are tried again."""
     exempt: tuple[str, ...] = ()
     """Providers whose calls need not wait, such as `script`."""
-    pauses: bool = True
-    """Whether a call that is refused for good pauses the run. In a conversation it has failed: its user waits for an
-    answer, gets an apology and can write again."""
 
     def interval_for(self, provider: str) -> float:
         return 0.0 if provider in self.exempt else self.interval
@@ -395,6 +392,11 @@ class Style(Generic[S]):
     def may_listen(self) -> bool:
         """Whether runs of this style can listen at all, now or later."""
         return type(self).listens is not Style.listens
+
+    def pauses(self, run: Run[S]) -> bool:
+        """Whether a call of a model that is refused for good pauses a run. If not, the call has failed: in a session,
+        a user waits for an answer, gets an apology and can write again."""
+        return True
 
     def ending(self, state: S) -> Ending:
         """How a run in this state can continue, if it has ended without a verdict."""

@@ -24,6 +24,8 @@ from ripstop.kernel.run import status
 from ripstop.kernel.style import arguments_for
 from ripstop.styles.conversation.definition import APOLOGY, CHECKING, HANDOVER, BotTool, Endpoint
 from ripstop.styles.conversation.events import SessionClosed, SessionTaken
+from ripstop.styles.conversation.style import ConversationStyle
+from ripstop.testing import given
 from tests.styles.conversation.chat_story import TOOLS, Story, action, bot, decision
 
 IDLE = [
@@ -434,9 +436,6 @@ def test_a_flow_in_doubt_says_its_words_when_it_is_resolved() -> None:
 
 
 def test_without_a_session_the_input_is_answered_and_the_run_ends() -> None:
-    from ripstop.styles.conversation.style import ConversationStyle
-    from ripstop.testing import given
-
     story = Story()
     story.given = given(ConversationStyle(), story.bot, input="Hello")
     story.planned(decision("typing", "Hi."), asker="/1")
@@ -446,9 +445,6 @@ def test_without_a_session_the_input_is_answered_and_the_run_ends() -> None:
 
 
 def test_a_single_message_is_resumed_until_it_is_answered() -> None:
-    from ripstop.styles.conversation.style import ConversationStyle
-    from ripstop.testing import given
-
     story = Story()
     story.given = given(ConversationStyle(), story.bot, input="Hello")
     story.tell(RunFinished(run="plan", outcome="failed", because="no model")).answer(Failed(reason="no model"))
@@ -462,9 +458,6 @@ def test_a_single_message_is_resumed_until_it_is_answered() -> None:
 
 
 def test_without_a_session_a_person_who_gives_it_back_ends_the_run() -> None:
-    from ripstop.styles.conversation.style import ConversationStyle
-    from ripstop.testing import given
-
     story = Story()
     story.given = given(ConversationStyle(), story.bot, input="A person!")
     story.planned(decision("transferred", "Yes.", action("SYSTEM", "handoff")), asker="/1")
@@ -537,3 +530,30 @@ def test_only_the_person_who_has_a_conversation_can_answer_or_release_it() -> No
     assert story.given.style.people.objection(run, run.state.desk, "ann") == ""
     assert "ann has this conversation" in story.given.style.people.objection(run, run.state.desk, "bob")
     assert story.given.style.people.objection(run, 1, "bob") == ""
+
+
+# An outage
+
+
+def single() -> Story:
+    story = Story(bot())
+    story.given = given(ConversationStyle(), story.bot, input="Hello")
+    return story
+
+
+def test_an_outage_pauses_a_single_message_and_no_session() -> None:
+    for story, pauses in ((Story().hear("Hello"), False), (single(), True)):
+        assert story.given.run is not None
+        assert story.given.style.pauses(story.given.run) is pauses
+
+
+def test_a_single_message_whose_shared_plan_met_an_outage_asks_for_one_of_its_own_once() -> None:
+    story = single().tell(RunFinished(run="plan", outcome="failed", refused=True))
+    assert story.asked == [StartRun(workflow=":plan", limits=Limits(calls=3))]
+    story.tell(RunFinished(run="s.1", outcome="failed", refused=True))
+    assert isinstance(story.asked[0], AskAgent), "without a plan"
+
+
+def test_a_single_message_does_not_ask_again_for_a_plan_that_cannot_be_used() -> None:
+    story = single().tell(RunFinished(run="plan", outcome="failed", because="no JSON object"))
+    assert isinstance(story.asked[0], AskAgent)

@@ -188,13 +188,17 @@ def plan_or_go(step: Chat) -> None:
     return None
 
 
-def after_plan(step: Chat, answer: Any) -> None:
+def after_plan(step: Chat, answer: Any, is_shared: bool) -> None:
     step.cancel_timer(PLAN_TIMER, "the planning has ended")
     if isinstance(answer, RunFinished) and answer.outcome == "completed" and step.state.is_planned:
         step.record(StatusChanged("acknowledged"))
         return begin(step) if step.state.superseded else _greet_and_decide(step)
     if step.state.superseded:
         return begin(step)
+    if is_shared and not step.state.is_session and isinstance(answer, RunFinished) and answer.refused:
+        # an outage fails the plan that sessions wait for, too; one of its own is paused until it is over
+        step.ask(StartRun(workflow=PLAN, limits=Limits(calls=CALLS_OF_PLAN)))
+        return None
     return _go_without_plan(step, f"the configuration could not be planned: {text_of(answer)}")
 
 

@@ -21,7 +21,7 @@ from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.resuming import question_about_verdict
 from ripstop.kernel.run import SECOND, Run, end_line
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import AgentUse, CallPolicy, Document, Ending, News, Picture, Settled, Style, StyleView, Uses
+from ripstop.kernel.style import AgentUse, Document, Ending, News, Picture, Settled, Style, StyleView, Uses
 
 from .. import reply
 from .. import turn as turns
@@ -118,9 +118,13 @@ class PlanningStyle(Style[PlanningState]):
     def ending(self, state: PlanningState) -> Ending:
         return Ending(is_resumable=not state.is_planned, resume_at=state.resume_at)
 
-    def uses(self, definition: Bot) -> Uses:
+    def pauses(self, run: Run[PlanningState]) -> bool:
         # an outage must not keep every session waiting: the plan has failed, and the next message makes another
-        return Uses(agents=(AgentUse(PLANNER, definition.model),), calls=CallPolicy(pauses=False))
+        parent = run.started.parent
+        return parent is not None and run.id.startswith(f"{parent[0]}.")
+
+    def uses(self, definition: Bot) -> Uses:
+        return Uses(agents=(AgentUse(PLANNER, definition.model),))
 
     def documents(self, run: Run[PlanningState]) -> tuple[Document, ...]:
         state = run.state

@@ -32,7 +32,6 @@ from ripstop.kernel.style import (
     Action,
     AgentUse,
     AudienceHooks,
-    CallPolicy,
     Child,
     Document,
     Ending,
@@ -228,6 +227,9 @@ class ConversationStyle(Style[SessionState]):
     def listens(self, state: SessionState) -> bool:
         return True
 
+    def pauses(self, run: Run[SessionState]) -> bool:
+        return not run.state.is_session  # no user waits for the answer to a single message
+
     def ending(self, state: SessionState) -> Ending:
         # a single message that is answered stays so
         return Ending(is_resumable=state.is_session or state.status != "ready")
@@ -241,7 +243,6 @@ class ConversationStyle(Style[SessionState]):
             endpoints=endpoints_of(definition),
             # knowledge is read only where the user has named the bot: the passages go to a model
             folders=(definition.knowledge,) if definition.knowledge else (),
-            calls=CallPolicy(pauses=False),
         )
 
     # Looking
@@ -269,9 +270,9 @@ def _settled(step: Step[SessionState], news: Settled) -> None:
             if (resolved := step.state.resolved) and resolved.number == news.number:
                 return passes.after_resolution(step, resolved, answer)
             passes.after_call(step, answer)
-        case StartRun(workflow=workflow):
+        case StartRun(workflow=workflow, name=name):
             if workflow == PLAN:
-                return None if is_persons else passes.after_plan(step, answer)
+                return None if is_persons else passes.after_plan(step, answer, is_shared=bool(name))
             passes.after_flow(step, workflow, answer)
         case SetTimer(name=name) if isinstance(answer, TimerFired):
             _expired(step, name)
