@@ -9,6 +9,8 @@ import pytest
 
 from ripstop.engine.engine import View
 from ripstop.engine.performers import Request, TryAgain, Unavailable
+from ripstop.engine.ports import RunQuery
+from ripstop.history.waits import held_back_in, waits_for
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -383,6 +385,57 @@ def is_held_back(view: View) -> bool:
     return bool(view.run.held_back) and not view.run.work.deadline
 
 
+def test_a_call_that_is_always_refused_holds_the_others_up_for_a_moment_only(tmp_path: Path) -> None:
+    """Such as one that is too large: the provider has said nothing about the calls that it serves at once."""
+
+    async def story() -> None:
+        server = Server()
+
+        def answers(request: Request) -> Any:
+            if request.run_id == "large":
+                raise TryAgain("Request too large", provider_wide=True)
+            return server(request)
+
+        async with a_world(tmp_path / "j.db", clock := FakeClock()) as world:
+            worker = await world.work({AskAgent: Does(answers, provider="acme", tools=())}, attempts=1, backoff=0.01)
+            await world.start("large", (ADA,))
+            for attempt in range(3):
+                await world.until("large", partial(has_paused_more_than, attempt))
+                await world.start(f"small-{attempt}", (ADA,), (BEN,))
+                await world.ended(f"small-{attempt}")
+                clock.pass_by(LONGEST_PAUSE)
+                worker.wake()
+            assert server.asked == 6 and worker.held() == {}
+
+    asyncio.run(story())
+
+
+def has_paused_more_than(times: int, view: View) -> bool:
+    return bool(view.run.refused) and view.run.refused[0].pauses > times
+
+
+def test_a_run_says_that_its_call_waits_until_the_provider_takes_calls_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(TryAgain("429", after=500.0, provider_wide=True))
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work(world.family({AskAgent: agent(server)}), attempts=1)
+            await world.start("r", (ADA,))
+            await paused(world)
+            await world.start("another", (ADA,))
+            await world.until("another", is_held_back)
+            view, said = await world.engine.look("another"), ("acme to take calls again: another/3",)
+            assert view.status == "working" and await waits_for(world.engine, view) == said
+            runs = (await world.engine.runs(RunQuery())).items
+            assert await held_back_in(world.engine, runs) == {"another": said}
+            server.error = None
+            await world.engine.retry("r", by="ann")
+            view = await world.ended("another")
+            assert await waits_for(world.engine, view) == ()
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
 def test_a_stop_that_another_run_has_caused_is_not_time_at_work(tmp_path: Path) -> None:
     """All calls to a provider are held back when it says "too many" to one of them."""
 
@@ -399,7 +452,7 @@ def test_a_stop_that_another_run_has_caused_is_not_time_at_work(tmp_path: Path) 
             server.error = None
             await world.engine.retry("r", by="ann")
             view = await world.ended("another")
-            assert (view.status, view.run.held_back, view.run.work.counted < 60_000_000) == ("completed", (), True)
+            assert (view.status, view.run.held_back, view.run.work.counted < 60_000_000) == ("completed", {}, True)
             assert await world.journal.verify() == []
 
     asyncio.run(story())

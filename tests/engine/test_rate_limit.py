@@ -161,6 +161,29 @@ def test_calls_go_out_again_when_the_provider_wanted_them(monkeypatch: pytest.Mo
     asyncio.run(story())
 
 
+def test_a_stop_grows_with_refusals_in_a_row_and_is_short_again_after_a_success() -> None:
+    time, stops = 0.0, list[float]()
+    limit = RateLimit(now=lambda: time)
+
+    def stop_after(times: int) -> float:
+        stops.append(float(times))
+        return 0.0
+
+    def refuse(made: float) -> None:
+        limit.refused("acme", made, stop_after)
+
+    for time in (1.0, 2.0, 3.0):
+        refuse(made=time - 0.5)
+    refuse(made=1.5)  # made beside the others, so it says nothing new
+    limit.served("acme", made=0.5)  # made before any of them
+    time = 4.0
+    refuse(made=3.5)
+    limit.served("acme", made=1.5)
+    refuse(made=4.0)
+    limit.refused("", 5.0, stop_after)
+    assert stops == [1.0, 2.0, 3.0, 3.0, 4.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("wanted", "usual", "seconds"),
     [

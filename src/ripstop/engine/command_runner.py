@@ -191,7 +191,8 @@ MICROS = 1_000_000
 LEAST_REPORTED = 1_000_000
 """Nanoseconds. How long a call took is recorded in milliseconds, and not at all if it is less than one."""
 WORTH_TELLING = 1.0
-"""Seconds for which a call is held back, from which on they are not counted as time at work."""
+"""Seconds for which a call is held back, from which on they are not counted as time at work. Of a run whose time is not
+counted it is recorded only if its provider has said that there were too many calls."""
 LONGEST_REASON = 1000
 """Characters of a refusal that are recorded."""
 
@@ -406,6 +407,7 @@ class CommandRunner:
                 departure, began = allowed, time.monotonic_ns()
                 progress.on_left = departure.left
             await self._hold(job, over=True)
+            progress.made = self._rate_limit.now()
             fact = await self._perform(job, run, performer, request, provider)
         except asyncio.CancelledError:
             me = asyncio.current_task()
@@ -447,11 +449,12 @@ class CommandRunner:
             self._rate_limit.lift(provider)
         interval = self._policy(run).interval_for(provider)
         waiting = self._rate_limit.wait(provider, interval, self._engine.live, (job.run_id, job.number))
-        if run.limits.seconds is None or not (interval or self._rate_limit.limits(provider)):
+        if not (interval or self._rate_limit.limits(provider)):
             return await waiting
         task = asyncio.ensure_future(waiting)
         try:
-            if not (await asyncio.wait([task], timeout=WORTH_TELLING))[0]:
+            is_long = not (await asyncio.wait([task], timeout=WORTH_TELLING))[0]
+            if is_long and (run.limits.seconds is not None or provider in self._rate_limit.held()):
                 await self._hold(job, provider)
             return await asyncio.shield(task)
         except BaseException:
@@ -462,9 +465,12 @@ class CommandRunner:
             raise
 
     async def _hold(self, job: Job, by: str = "", over: bool = False) -> None:
-        """Record that a call waits for what its run has not caused, or that it waits no longer."""
+        """Record that a call waits for what its run has not caused, or that it waits no longer.
+
+        Of runs without a limit of seconds only the wait for a provider (`by`) is of interest.
+        """
         run = self._engine.known(job.run_id) or await self._engine.current(job.run_id)
-        if run.limits.seconds is None or (job.number in run.held_back) is not over:
+        if (job.number in run.held_back) is not over or not (by or over or run.limits.seconds is not None):
             return
         fact = CallHeldBack(to=job.number, by=by, over=over)
         _, following = await self._engine.tell(job.run_id, fact, (job.number, job.worker_id))
@@ -527,6 +533,7 @@ class CommandRunner:
             await self._park(job)
             return None
         log.debug("%s: answered with %s", request.name, type(answer).__name__)
+        self._rate_limit.served(provider, request.progress.made)
         return self._answered(job, answer)
 
     async def _park(self, job: Job) -> None:
@@ -623,8 +630,12 @@ class CommandRunner:
             return self._answered(job, Failed(reason=f"{trouble}{tried}", fault="agent", usage=usage))
         if is_used_up:
             pause = max(pause, pause_of_outage(known.pauses + 1 if known else 1))
-        if trouble.provider_wide:
-            self._rate_limit.pause(provider, pause)
+        if trouble.provider_wide:  # however long this call waits: others may be served
+
+            def hold_after(times: int) -> float:
+                return pause_before_retry(trouble.after, policy.pause_after(times))
+
+            self._rate_limit.refused(provider, request.progress.made, hold_after)
         then = "pausing the run" if is_used_up else f"retrying in {pause:g} s"
         log.info("%s: refused (%d), %s: %s", request.name, tries, then, trouble)
         if by_itself and not is_used_up:

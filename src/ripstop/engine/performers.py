@@ -106,6 +106,8 @@ class CallProgress:
     """What an earlier attempt has cost at the least, whose worker died before it recorded an answer."""
     first_token = 0.0
     """Seconds until the first token came; 0: none has."""
+    made = 0.0
+    """When the call was made, as the rate limit's clock says."""
     on_left: Callable[[], None] | None = None
     """Called when the request has left; can be called again."""
 

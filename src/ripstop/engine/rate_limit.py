@@ -1,6 +1,8 @@
 """One rate limit per provider: a smallest pause between calls, and a stop when it says "too many".
 
 - Shared by all runs of a process, because the provider counts them together; the pause also by all processes.
+- A stop is as long as the provider says, else it grows with every refusal in a row, until a call succeeds: one that is
+  always refused, such as one that is too large, holds the others up for a moment only.
 - The pause counts from when a request has left, not from when its call began: the first call of a process imports
   libraries and opens a connection. Until then the next call waits.
 """
@@ -10,6 +12,8 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
+
+from msgspec import Struct
 
 from .live import Live, RateLimited
 from .shared_pauses import SharedPauses, SharedTurn
@@ -35,6 +39,15 @@ class Departure:
             on_left()
 
 
+class _RefusedRow(Struct, frozen=True):
+    """Refusals of calls to one provider, without a success in between."""
+
+    times: int
+    """Calls that were made side by side and refused count as one."""
+    first: float
+    last: float
+
+
 class RateLimit:
     def __init__(
         self,
@@ -53,6 +66,7 @@ class RateLimit:
         """Held by a call from before its pause until it has left."""
         self._stopped: dict[str, float] = {}
         """Until when providers that said "too many" get no calls."""
+        self._refused: dict[str, _RefusedRow] = {}
         self._sleeping: set[asyncio.Task[None]] = set()
         """What calls that are held back wait for; cancelled when a stop is lifted, so that they look again."""
         self._held: dict[str, float] = {}
@@ -122,6 +136,31 @@ class RateLimit:
             finally:
                 sleeping.cancel()
                 self._sleeping.discard(sleeping)
+
+    def now(self) -> float:
+        """The time of its clock, in seconds."""
+        return self._now()
+
+    def refused(self, provider: str, made: float, pause_after: Callable[[int], float]) -> None:
+        """A call was answered "too many": hold all calls to its provider for a while.
+
+        Args:
+            made: When the call went out, as `now` said.
+            pause_after: The seconds after so many refusals in a row.
+        """
+        if not provider:
+            return
+        now = self._now()
+        row = self._refused.get(provider) or _RefusedRow(0, now, -math.inf)
+        times = row.times + (made > row.last)
+        self._refused[provider] = _RefusedRow(times, row.first, now)
+        self.pause(provider, pause_after(times))
+
+    def served(self, provider: str, made: float) -> None:
+        """A call that went out then has succeeded: the next stop is a short one again."""
+        row = self._refused.get(provider)
+        if row and made > row.first:
+            del self._refused[provider]
 
     def pause(self, provider: str, seconds: float) -> None:
         """Hold calls to this provider for a while. A call without a provider is not held up."""

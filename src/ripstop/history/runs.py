@@ -123,11 +123,12 @@ async def tool_calls_left(engine: Engine, run_id: str, known: Collection[str]) -
     return found
 
 
-def run_row(info: RunInfo, outages: Collection[Outage] = ()) -> dict[str, Any]:
+def run_row(info: RunInfo, outages: Collection[Outage] = (), awaited: Collection[str] = ()) -> dict[str, Any]:
     """A line of the list of runs.
 
     Args:
         outages: What has paused it.
+        awaited: What it waits for, though it is at work.
     """
     return {
         "run": info.run_id,
@@ -144,6 +145,7 @@ def run_row(info: RunInfo, outages: Collection[Outage] = ()) -> dict[str, Any]:
         "fork_of": info.fork_of,
         **({"set_aside": info.set_aside} if info.set_aside else {}),
         **({"outages": msgspec.to_builtins(list(outages))} if outages else {}),
+        **({"waits_for": list(awaited)} if awaited else {}),
     }
 
 

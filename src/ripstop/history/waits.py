@@ -1,11 +1,13 @@
 """For what a run waits, with all that it has started: a status alone would leave people to guess."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from ripstop.engine.engine import Engine, View
-from ripstop.engine.ports import DeskQuery, Question
+from ripstop.engine.ports import DeskQuery, Question, RunInfo
 from ripstop.kernel.effects import AskAgent, SetTimer, StartRun
-from ripstop.kernel.errors import RunNotFound
+from ripstop.kernel.errors import RunNotFound, RunUnreadable
 from ripstop.kernel.outbox import child_id
 from ripstop.kernel.run import Run, is_deadline
 
@@ -13,6 +15,19 @@ from .outages import outage_behind
 from .timeline import iso
 
 MICROS = 1_000_000
+
+
+RUNS_READ = 100
+"""Runs of a list that are read to say what they wait for: the newest."""
+
+
+async def held_back_in(engine: Engine, infos: Iterable[RunInfo]) -> dict[str, tuple[str, ...]]:
+    """What the runs of a list wait for that are at work, but whose calls no provider takes now."""
+    found: dict[str, tuple[str, ...]] = {}
+    for info in sorted((one for one in infos if one.status == "working"), key=lambda one: one.created)[-RUNS_READ:]:
+        with suppress(RunUnreadable, RunNotFound):
+            found[info.run_id] = held_back((await engine.look(info.run_id)).run)
+    return {run_id: held for run_id, held in found.items() if held}
 
 
 async def questions_of(engine: Engine, run_id: str) -> list[Question]:
@@ -23,15 +38,21 @@ async def questions_of(engine: Engine, run_id: str) -> list[Question]:
 
 
 async def waits_for(engine: Engine, view: View) -> tuple[str, ...]:
-    """For what a run waits, each in a few words; nothing if it has ended or is at work."""
+    """For what a run waits, each in a few words; nothing if it has ended, or is at work and no provider holds it up."""
+    held = held_back(view.run) if view.run.held_back and await engine.has_workers() else ()
     if view.run.ended or (view.status == "working" and not view.needs):
-        return ()
+        return held
     asked = [await _asked(engine, one) for one in await questions_of(engine, view.run.id)]
     needed = [f"a worker that has the {' '.join(needs.split(':', 1))}" for needs in view.needs]
-    found = [*asked, *needed, *await _below(engine, view.run, {view.run.id})]
+    found = [*asked, *needed, *held, *await _below(engine, view.run, {view.run.id})]
     if not found and view.status == "listening":
         found = ["a message"]
     return tuple(found)
+
+
+def held_back(run: Run[Any]) -> tuple[str, ...]:
+    """What the calls wait for that a worker holds back; as recorded, so only true while a worker is alive."""
+    return tuple(f"{by} to take calls again: {run.id}/{number}" for number, by in run.held_back.items() if by)
 
 
 async def _asked(engine: Engine, question: Question) -> str:
@@ -75,5 +96,5 @@ async def _child(engine: Engine, name: str, seen: set[str]) -> list[str]:
     if view.run.is_settled:
         return [f"a worker: {name} has ended"]
     if view.status == "working":
-        return [f"{name}, which is at work"]
+        return [*held_back(view.run)] or [f"{name}, which is at work"]
     return await _below(engine, view.run, seen)

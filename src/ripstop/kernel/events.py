@@ -223,7 +223,8 @@ class CallHeldBack(Fact, tag="call_held_back", frozen=True):
 
     to: int
     by: str = ""
-    """The provider to which no call may go out yet; empty: the call has asked for something else."""
+    """The provider to which no call may go out yet; empty: the call has asked for something else, which is told only of
+    runs whose seconds are limited."""
     over: bool = False
     """It is made now."""
 

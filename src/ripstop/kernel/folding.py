@@ -312,7 +312,7 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
         work = WorkTime(run.work.counted)
         held = run.held and replace(run.held, question=0)
         run = replace(
-            run, open=unsent, late=late, doubts={}, refused=(), held=held, waiting=(), asked_here=(), held_back=()
+            run, open=unsent, late=late, doubts={}, refused=(), held=held, waiting=(), asked_here=(), held_back={}
         )
         return replace(run, ended=event, work=work, resuming=False)
     if type(event) is GuardTripped:
@@ -419,10 +419,9 @@ def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
 
 
 def _held_back(run: Run[S], event: CallHeldBack, at: int) -> Run[S]:
-    others = tuple(number for number in run.held_back if number != event.to)
     if event.over:
-        return _at_work_again(replace(run, held_back=others), event.to, at)
-    run = replace(run, held_back=(*others, event.to))
+        return _at_work_again(replace(run, held_back=_without(run.held_back, event.to)), event.to, at)
+    run = replace(run, held_back={**run.held_back, event.to: event.by})
     return replace(run, work=after_closing(run.work, run.open, _not_at_work(run)))
 
 
@@ -450,7 +449,7 @@ def _with_refusals(run: Run[S], number: int, **changes: int) -> Run[S]:
 def _without_refusals(run: Run[S], number: int) -> Run[S]:
     """The call, or the question about it, is closed."""
     others = (one for one in run.refused if one.to != number)
-    run = replace(run, held_back=tuple(one for one in run.held_back if one != number))
+    run = replace(run, held_back=_without(run.held_back, number))
     return replace(run, refused=tuple(replace(one, question=0) if one.question == number else one for one in others))
 
 
@@ -511,7 +510,7 @@ def _forked(run: Run[S], run_id: str, event: Forked, at: int) -> Run[S]:
         started=replace(run.started, parent=None, surface=None),
         payer="",
         open=opened,
-        held_back=(),
+        held_back={},
         late={},
         limits=limits,
         work=WorkTime() if limits.seconds is None else in_fork(opened, (*run.doubts.values(), *run.waiting), at),

@@ -327,8 +327,9 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """What had been spent by then."""
     refused: tuple[Refusals, ...] = ()
     """Open calls that the other side has refused: a tuple, because most runs have none."""
-    held_back: tuple[int, ...] = ()
-    """Open calls that wait for what the run has not caused; known only if its seconds are limited."""
+    held_back: dict[int, str] = {}
+    """Open calls that wait for what the run has not caused, each with the provider that takes no calls now. With an
+    empty text, which is known only if the run's seconds are limited, a call has asked for something else."""
     failed_call: FailedCall | None = None
     """The call that could not be made in the step that came last, or with which the run ended."""
     held: HeldRun | None = None

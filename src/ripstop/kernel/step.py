@@ -239,9 +239,10 @@ def _changes_nothing(style: Style[S], run: Run[S], fact: Fact) -> bool:
         return type(opened.command) is AskPerson or type(opened.command) is SetTimer  # they have no effect
     if type(fact) is CallRefused:
         return fact.to not in run.open
-    if type(fact) is CallHeldBack:  # told for the sake of a limit of seconds, and of nothing else
-        is_timed = run.limits.seconds is not None and not run.ended and fact.to in run.open
-        return not is_timed or (fact.to in run.held_back) is not fact.over
+    if type(fact) is CallHeldBack:  # for people, or for the sake of a limit of seconds
+        is_of_use = bool(fact.by) or fact.over or run.limits.seconds is not None
+        is_waiting = not run.ended and fact.to in run.open
+        return not (is_of_use and is_waiting) or (fact.to in run.held_back) is not fact.over
     if type(fact) is RetryRequested:
         return run.ended is None and not run.refused
     if type(fact) is Restored:

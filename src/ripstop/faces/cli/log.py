@@ -122,6 +122,7 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     from ripstop.engine.ports import RunQuery
     from ripstop.history.outages import outages_of
     from ripstop.history.runs import run_row, shown_status
+    from ripstop.history.waits import held_back_in
 
     async def look() -> Any:
         async with open_engine(options.settings(), or_empty=True) as engine:
@@ -135,11 +136,12 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
             matching = [info for info in known if status in (None, info.status)]
             kept = set(sorted((info.updated, info.run_id) for info in matching)[-last:]) if last else set()
             infos = [info for info in matching if not last or (info.updated, info.run_id) in kept]
-            return known, matching, infos, await outages_of(engine, infos)
+            held = await held_back_in(engine, infos)
+            return known, matching, infos, await outages_of(engine, infos), held
 
-    known, matching, infos, paused = asyncio.run(look())
+    known, matching, infos, paused, held = asyncio.run(look())
     if options.as_json:
-        return say_json([run_row(info, paused.get(info.run_id, ())) for info in infos])
+        return say_json([run_row(one, paused.get(one.run_id, ()), held.get(one.run_id, ())) for one in infos])
     if not infos:
         if match or style:
             return say("No runs match. `ripstop runs` lists all of this journal.")
@@ -152,6 +154,8 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     for info in infos:
         if info.set_aside:
             say(f"{info.run_id} is set aside: {info.set_aside}")
+    for run_id, awaited in held.items():
+        say(f"{run_id} waits for {' and '.join(awaited)}")
     for outage in [outage for found in paused.values() for outage in found]:
         so_far = outage_words(asdict(outage))
         say(f"{outage.run} is paused by {outage.by or 'its model'}, {so_far}: {first_line(outage.reason, 200)}")
@@ -232,6 +236,8 @@ def _file_lines(run_id: str, files: dict[str, Any]) -> list[str]:
 
 def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLeft]") -> list[tuple[str, str]]:
     """The state of a run, as labels and texts; an empty text is not shown."""
+    from ripstop.history.waits import held_back
+
     picture = view.picture
     usage = result["usage"]
     lines = [
@@ -245,6 +251,8 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
     lines += [("files", text) for text in _file_lines(view.run.id, result["files"])]
     lines += [("answer", _answer_words(given)) for given in result.get("answers", [])[-ANSWERS_SHOWN:]]
     lines += [("waits", _waits(question)) for question in result["waiting"]]
+    held = held_back(view.run)
+    lines += [("waits", f"for {one}") for one in result.get("waits_for", ()) if one in held]
     if view.run.waiting:  # a child that it also waits for has lines of its own
         lines += [("waits", f"for {one}") for one in result.get("waits_for", ()) if "budget" in one]
     if view.status == "stuck":

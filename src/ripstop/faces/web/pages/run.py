@@ -463,6 +463,8 @@ def _open_rows(site: Site, about: RunAbout, lang: str) -> list[OpenCallRow]:
             text, words = word(lang, "run.open.doubt", n=one.number), None
         elif outage := refused.get(one.number):
             text, words = word(lang, "run.open.refused", who=who, reason=outage.reason), None
+        elif about.has_workers and (provider := about.run.held_back.get(one.number)):
+            text, words = word(lang, "run.open.held", who=who, provider=provider), None
         rows.append(OpenCallRow(one.number, one.at, text, words, one.in_doubt, refused.get(one.number)))
     return rows[-MOST_OPEN:]
 
