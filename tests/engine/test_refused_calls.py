@@ -8,7 +8,9 @@ import pytest
 
 from ripstop.engine.engine import View
 from ripstop.engine.performers import InDoubt, Kind, Request, TryAgain, Unavailable
+from ripstop.history.desk import desk_item
 from ripstop.history.outages import outages
+from ripstop.history.runs import run_document
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolReturned
 from ripstop.kernel.errors import QuestionClosed, RunHasEnded
 from ripstop.kernel.events import Answered, CallRefused, Ended, RetryRequested
@@ -67,6 +69,40 @@ def test_an_outage_pauses_the_run_and_says_who_how_often_and_what_is_next(tmp_pa
             (asked,) = await world.desk()
             assert asked.command.title == "acme" and "no answer" in asked.command.question
             assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_person_is_asked_again_once_a_call_waits_for_him_and_always_told_the_present_reason(tmp_path: Path) -> None:
+    """The desk would say that the server is down while the key is not accepted, which only a person can put right."""
+
+    async def story() -> None:
+        server, clock = Server(TryAgain("answered 503")), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work({AskAgent: agent(server)}, attempts=1)
+            await world.start("r", (AGENT,))
+            asked: list[int] = []
+            errors = (TryAgain("answered 502"), Unavailable("answered 401", fault="definition"))
+            for refusals, error in enumerate((*errors, None), start=1):
+                await world.until("r", partial(has_met, refusals))
+                (question,) = await world.desk()
+                asked.append(question.number)
+                (row,) = (await run_document(world.engine, await world.engine.look("r")))["waiting"]
+                item = await desk_item(world.engine, question)
+                assert item.outage is not None and item.question == row["question"]
+                assert item.question == f"The call of ada is refused by acme: {item.outage.reason}"
+                assert item.outage.reason == f"answered {(503, 502, 401)[refusals - 1]}"
+                if error:
+                    server.error = error
+                    clock.pass_by(pause_of_outage(refusals))
+                    worker.wake()
+            assert asked[0] == asked[1] != asked[2], "what is tried again by itself is asked about once"
+            with pytest.raises(QuestionClosed, match=f"Open now: r/{asked[2]}"):
+                await world.engine.answer("r", asked[0], choice=GIVE_UP)
+            server.error = None
+            await world.engine.answer("r", asked[2], choice=RETRY)
+            await world.ended("r")
+            assert (await world.desk(), await world.journal.verify()) == ([], [])
 
     asyncio.run(story())
 

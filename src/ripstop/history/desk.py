@@ -24,7 +24,7 @@ from ripstop.kernel.style import arguments_for
 from ripstop.text.differences import Hunk, difference
 
 from .answers import MAX_TEXT, GivenAnswer, QuestionLog, given_answers
-from .outages import Outage, outage_behind
+from .outages import Outage, outage_behind, question_now
 from .timeline import iso
 
 # How many questions of each kind wait for a person.
@@ -134,6 +134,8 @@ async def desk_item(
     Args:
         log: Where earlier answers are looked up; left out: they are read for this item alone.
     """
+    outage = await outage_behind(engine, question)
+    question = question_now(question, outage)
     ask, run_id = question.command, question.run_id
     item = DeskItem(
         id=f"{run_id}/{question.number}",
@@ -154,7 +156,7 @@ async def desk_item(
         family=await _family(engine, run_id),
         draft=ask.document,
         arguments=ask.arguments,
-        outage=await outage_behind(engine, question),
+        outage=outage,
     )
     return await _with_texts(engine, question, item, log or QuestionLog(engine)) if with_texts else item
 

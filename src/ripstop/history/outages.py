@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.engine.engine import Engine
 from ripstop.engine.ports import Question, RunInfo
+from ripstop.kernel.doubts import what_of
 from ripstop.kernel.errors import RunUnreadable
+from ripstop.kernel.outages import question_about_outage
 from ripstop.kernel.run import OUTAGE, Refusals, Run
 
 from .timeline import iso
@@ -21,6 +24,8 @@ class Outage(Struct, frozen=True, kw_only=True):
     """The run at the top of its family, with which it is retried."""
     call: int
     """The number of its record."""
+    agent: str
+    """Who makes it."""
     by: str
     """The provider that refused it."""
     reason: str
@@ -46,10 +51,12 @@ def outages(run: Run[Any], root: str, has_workers: bool) -> list[Outage]:
 
 
 def _outage(run: Run[Any], root: str, one: Refusals, has_workers: bool) -> Outage:
+    opened = run.open.get(one.to)
     return Outage(
         run=run.id,
         root=root,
         call=one.to,
+        agent=what_of(opened.command if opened else None),
         by=one.by,
         reason=one.reason,
         refusals=one.count,
@@ -79,6 +86,20 @@ async def outage_behind(engine: Engine, question: Question) -> Outage | None:
     """The refused call that a question is about; `None` if it is about something else, or has just been answered."""
     if question.command.purpose != OUTAGE or question.style not in engine.registry.kits:
         return None
-    run, root = (await engine.look(question.run_id)).run, await engine.root_of(question.run_id)
+    try:
+        run, root = (await engine.look(question.run_id)).run, await engine.root_of(question.run_id)
+    except RunUnreadable:
+        return None
     found = outages(run, root, await engine.has_workers())
     return next((one for one in found if one.call in question.command.about), None)
+
+
+def question_now(question: Question, outage: Outage | None) -> Question:
+    """The question as it would be asked now. As it was asked, it says what the other side said then.
+
+    Args:
+        outage: What `outage_behind` has found.
+    """
+    if outage is None:
+        return question
+    return replace(question, command=question_about_outage(outage.call, outage.agent, outage.by, outage.reason))

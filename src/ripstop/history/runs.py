@@ -18,7 +18,7 @@ from ripstop.kernel.run import Run, Spent
 
 from .answers import answers_in
 from .desk import way_as_json
-from .outages import Outage, outage_behind
+from .outages import Outage, outage_behind, question_now
 from .timeline import Why, iso, path, record_as_json, timeline, ways_after_end
 from .waits import questions_of, waits_for
 
@@ -201,7 +201,7 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
 
 def question_row(question: Question, outage: Outage | None = None) -> dict[str, Any]:
     """A question that a run waits for, in short."""
-    ask = question.command
+    ask = question_now(question, outage).command
     return {
         "id": f"{question.run_id}/{question.number}",
         "question": ask.question,

@@ -177,7 +177,8 @@ def _asked(run: Run[S], number: int, command: Command, state: S, at: int) -> Run
         elif command.purpose == GUARD:
             run = replace(run, asks_about_verdict=number)
         elif command.purpose == OUTAGE:
-            run = _with_refusals(run, command.about[0], question=number)
+            told = next((one.news for one in run.refused if one.to == command.about[0]), ("", False))
+            run = _with_refusals(run, command.about[0], question=number, told=told)
         elif command.purpose == RESTORED and run.held:
             run = replace(run, held=replace(run.held, question=number))
     elif type(command) is Say and is_transcript(run, command):
@@ -411,6 +412,7 @@ def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
         pauses,
         known.question,
         known.first or at,
+        known.told,
     )
     others = tuple(one for one in run.refused if one.to != event.to)
     spent = replace(run.spent, usage=run.spent.usage.plus(event.usage))
@@ -440,7 +442,7 @@ def _at_work_again(run: Run[S], number: int, at: int) -> Run[S]:
     return replace(run, work=after_closing(work, run.open, _not_at_work(run)))
 
 
-def _with_refusals(run: Run[S], number: int, **changes: int) -> Run[S]:
+def _with_refusals(run: Run[S], number: int, **changes: int | tuple[str, bool]) -> Run[S]:
     if not run.refused:
         return run
     return replace(run, refused=tuple(replace(one, **changes) if one.to == number else one for one in run.refused))

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct
 
 from .effects import AskPerson
-from .events import CallRefused
 from .run import OUTAGE, Refusals, Run
 
 RETRY, GIVE_UP = "retry", "give up"
@@ -54,13 +53,13 @@ def pause_of_outage(pauses: int) -> float:
     return min(SHORTEST_PAUSE * 2.0 ** min(pauses - 1, 30), LONGEST_PAUSE)
 
 
-def question_about_outage(refused: CallRefused, agent: str) -> AskPerson:
-    who = refused.by or "the model"
+def question_about_outage(to: int, agent: str, by: str, reason: str) -> AskPerson:
+    who = by or "the model"
     return AskPerson(
-        question=f"The call of {agent} is refused by {who}: {refused.reason}",
+        question=f"The call of {agent} is refused by {who}: {reason}",
         purpose=OUTAGE,
         title=who,
-        about=(refused.to,),
+        about=(to,),
         choices=OUTAGE_CHOICES,
     )
 

@@ -216,10 +216,17 @@ class Refusals(Struct, frozen=True, gc=False):
     """The open question to a person about it; 0: none."""
     first: int = 0
     """When it was refused first since it was asked, in microseconds: no retry changes that."""
+    told: tuple[str, bool] = ("", False)
+    """What `news` was when the open question was asked."""
 
     @property
     def paused(self) -> bool:
         return self.pauses > 0
+
+    @property
+    def news(self) -> tuple[str, bool]:
+        """What a person has to know before anything else: who refuses it, and whether it is tried again by itself."""
+        return self.by, self.again > 0
 
 
 class FailedCall(Struct, frozen=True, gc=False):

@@ -383,10 +383,15 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
 
 
 def _pause(step: Step[Any], refused: CallRefused) -> None:
-    """Ask a person about a call that pauses the run, unless one is asked already."""
+    """Ask a person about a call that pauses the run, unless one is asked already and still has to know the same."""
     known, opened = refusals_of(step.run, refused.to), step.run.open.get(refused.to)
-    if refused.pauses and known and not known.question and opened and type(opened.command) is AskAgent:
-        step.ask_unguarded(question_about_outage(refused, opened.command.agent))
+    if not (refused.pauses and known and opened and type(opened.command) is AskAgent):
+        return
+    if known.question in step.run.open:
+        if known.news == known.told:
+            return
+        step.withdraw(known.question, "the call is refused for another reason now, so it is asked again")
+    step.ask_unguarded(question_about_outage(refused.to, opened.command.agent, refused.by, refused.reason))
 
 
 def _retry(step: Step[Any]) -> None:

@@ -15,7 +15,7 @@ from ripstop.kernel import budget, doubts, progress, restoring
 from ripstop.kernel.doubts import DOUBT_CHOICES, IN_DOUBT
 from ripstop.kernel.effects import AskPerson, CutOff, Field
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import KERNEL_EVENTS, CallRefused, GuardTripped, Record
+from ripstop.kernel.events import KERNEL_EVENTS, GuardTripped, Record
 from ripstop.kernel.limits import LIMITS
 from ripstop.kernel.outages import OUTAGE_CHOICES, question_about_outage
 from ripstop.kernel.parts import Facts, Ledger, Rail
@@ -199,8 +199,7 @@ def test_questions_about_calls_are_known_in_chinese() -> None:
         "The tool 'pay' was called with {} (r/3, attempt 1). "
         "Its worker died, or was stopped, before it recorded an answer."
     )
-    refused = CallRefused(to=3, reason="overloaded", by="openai:x", again=1, pauses=True)
-    for ask in (doubts.question_about_doubt(3, evidence), question_about_outage(refused, "ada")):
+    for ask in (doubts.question_about_doubt(3, evidence), question_about_outage(3, "ada", "openai:x", "overloaded")):
         assert CHINESE.of(ask.question) != ask.question
 
 

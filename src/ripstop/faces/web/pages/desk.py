@@ -19,6 +19,7 @@ from ripstop.faces.http.asgi import RequestRefused
 from ripstop.history.answers import AskedQuestion
 from ripstop.history.desk import DeskItem, desk_item
 from ripstop.history.evidence import doubted_call, verdict_shown
+from ripstop.history.outages import outage_behind, question_now
 from ripstop.history.transcript import talk_page
 from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HALTED, HANDOFF, KINDS, PAUSED, QUESTION, REVIEWED, STUCK
 from ripstop.kernel.effects import CallTool
@@ -103,7 +104,8 @@ async def _rows(site: Site, kind: str, after: str, lang: str, translation: Trans
         page = await journal.runs(RunQuery(statuses=(kind,), cursor=after, size=SIZE))
         return [_halted_row(info, lang) for info in page.items], page.next
     questions = await journal.desk(DeskQuery(kind=kind, cursor=after, size=SIZE))
-    rows = [_row(one, await journal.run(one.run_id), lang, translation) for one in questions.items]
+    asked = [question_now(one, await outage_behind(site.engine, one)) for one in questions.items]
+    rows = [_row(one, await journal.run(one.run_id), lang, translation) for one in asked]
     if not kind and not questions.next:
         halted = await journal.runs(RunQuery(statuses=HALTED, size=SIZE))
         rows += [_halted_row(info, lang) for info in reversed(halted.items)]

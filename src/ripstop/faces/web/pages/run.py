@@ -17,7 +17,7 @@ from starlette.responses import Response
 from ripstop.app.run_files import file_changes
 from ripstop.engine.ports import DeskQuery, Question, RunInfo, RunQuery
 from ripstop.history.narration import shown_seconds
-from ripstop.history.outages import Outage, refused_calls
+from ripstop.history.outages import Outage, outage_behind, question_now, refused_calls
 from ripstop.history.outline import Outline
 from ripstop.history.runs import shown_status
 from ripstop.history.timeline import Why
@@ -151,7 +151,8 @@ async def kin_of(site: "Site", info: RunInfo) -> Kin:
     children = await journal.runs(RunQuery(parent=run_id, size=MOST_KIN))
     asked = await journal.desk(DeskQuery(root=info.root, size=1000))
     mine = [one for one in asked.items if one.run_id == run_id or one.run_id.startswith(f"{run_id}.")]
-    return Kin(children.items, bool(children.next), (await journal.forks(run_id))[:MOST_KIN], mine[:MOST_KIN])
+    questions = [question_now(one, await outage_behind(site.engine, one)) for one in mine[:MOST_KIN]]
+    return Kin(children.items, bool(children.next), (await journal.forks(run_id))[:MOST_KIN], questions)
 
 
 class Spending(Struct, frozen=True):
