@@ -1,4 +1,4 @@
-"""`docs watch` ends in order when it is stopped while nothing happens."""
+"""`docs watch` ends in order when it is stopped, whether nothing happens or agents are at work."""
 
 import shutil
 import signal
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.walks.commands import succeed
 from tests.walks.test_command_line import EXAMPLES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -45,3 +46,23 @@ def links(pid: int) -> list[str]:
         except FileNotFoundError:  # closed meanwhile
             continue
     return found
+
+
+def test_a_watcher_drains_the_calls_under_way_until_a_second_signal(tmp_path: Path) -> None:
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "roles" / "writer.md").write_text("Write.\n", encoding="utf-8")
+    (tmp_path / "script.jsonl").write_text('{"reply": "Later.", "delay": 3600}\n', encoding="utf-8")
+    succeed("docs", "new", "A poem", "--to", "writer", cwd=tmp_path)
+    command = [sys.executable, "-m", "ripstop", "docs", "watch", "--model", "script:script.jsonl", "--drain", "600"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as watcher:
+        try:
+            assert watcher.stderr is not None
+            assert any("writer is at work" in line for line in watcher.stderr)
+            watcher.send_signal(signal.SIGTERM)
+            line = next(line for line in watcher.stderr if "stopping" in line)
+            assert "Calls under way get 600 s to finish; a second signal ends at once." in line
+            watcher.send_signal(signal.SIGTERM)
+            _, said = watcher.communicate(timeout=240)
+        finally:
+            watcher.kill()
+    assert (watcher.returncode, "Nothing is lost" in said) == (128 + signal.SIGTERM, True)

@@ -10,6 +10,7 @@ import click
 from ripstop.faces.cli.options import Family, Options, number_type, shared_options, watch_limit_options, without_tools
 from ripstop.faces.cli.terminal import say, say_json, say_text
 from ripstop.faces.cli.words import EXIT, WAITING
+from ripstop.faces.cli.work import drain_option
 from ripstop.faces.next_steps import in_commands
 
 if TYPE_CHECKING:
@@ -382,17 +383,20 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
 @docs.command(short_help="Let agents work on the documents they own.")
 @click.option("--once", is_flag=True, help="Stop when nothing is left to do.")
 @click.option("--role", "only", multiple=True, metavar="NAME", help="Only this role; can be repeated.")
+@drain_option
 @watch_limit_options
 @folder_option
 @shared_options
 @click.pass_obj
-def watch(options: Options, folder: Path, once: bool, only: tuple[str, ...], most: dict[str, float]) -> None:
+def watch(
+    options: Options, folder: Path, once: bool, only: tuple[str, ...], most: dict[str, float], drain: float
+) -> None:
     """Let agents work on the documents they own: workflows first, the inbox second.
 
     A role is a file roles/NAME.md that says how it works; `models` in handoff.yaml, or [docs.models] in ripstop.toml,
     may give it its own model. The command continues until it is interrupted (Ctrl-C loses nothing), or, with --once,
     until nothing is left to do; then the exit code is 4 if a person is asked (ripstop desk), and 3 if a guard stopped
-    something.
+    something. The first signal lets calls under way finish (--drain); a second one ends the process at once.
 
     --max-… is what all agents together may spend while this command runs. It stops as soon as that is spent, with
     exit code 3; a call that is under way then is cancelled, and made again by the next watch.
@@ -405,7 +409,7 @@ def watch(options: Options, folder: Path, once: bool, only: tuple[str, ...], mos
 
     from .cli_watch import watch_documents
 
-    sys.exit(with_consent(options, lambda: asyncio.run(watch_documents(options, folder, once, only, most))))
+    sys.exit(with_consent(options, lambda: asyncio.run(watch_documents(options, folder, once, only, most, drain))))
 
 
 # `ripstop docs clean`, `restore` and `guide`: looking after a folder of documents.

@@ -11,9 +11,10 @@ from ripstop.engine.live import Appended, LiveEvent
 from ripstop.faces.cli.blocks import ROOMY, print_table, table_width
 from ripstop.faces.cli.options import without_tools
 from ripstop.faces.cli.screen import ProgressLines
-from ripstop.faces.cli.signals import STOPPING, interruption, stop_requested, undisturbed
+from ripstop.faces.cli.signals import interruption, stop_requested, undisturbed
 from ripstop.faces.cli.terminal import keep_working_without_readers, say, say_json
-from ripstop.faces.cli.words import EXIT, GRACE, WAITING, first_line
+from ripstop.faces.cli.words import EXIT, WAITING, first_line
+from ripstop.faces.cli.work import say_stopping
 from ripstop.faces.next_steps import in_commands
 from ripstop.kernel.budget import amount
 from ripstop.kernel.effects import AgentReplied
@@ -121,7 +122,7 @@ class WatchBudget:
 
 
 async def watch_documents(
-    options: "Options", folder: Path, once: bool, only: tuple[str, ...], limits: dict[str, float]
+    options: "Options", folder: Path, once: bool, only: tuple[str, ...], limits: dict[str, float], drain: float
 ) -> int:
     from ripstop.app.application import App
     from ripstop.engine.ports import Prefixed
@@ -152,9 +153,9 @@ async def watch_documents(
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
                 if interrupted.done():
-                    say(STOPPING, err=True)
+                    say_stopping(app.worker, drain)
                 await _cancel(working)
-                await app.worker.stop(GRACE if not spending.reached.done() else 0)
+                await app.worker.stop(drain if not spending.reached.done() else 0)
                 if spending.reached.done():
                     say(spending.reached.result(), err=True)
                     return STOPPED
