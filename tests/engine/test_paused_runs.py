@@ -479,6 +479,36 @@ def test_a_call_that_was_held_back_ends_with_the_time_of_its_run_once_it_is_made
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("command", [ADA, TOOL])
+def test_the_time_of_a_run_ends_also_the_attempt_after_a_refusal(tmp_path: Path, command: Command) -> None:
+    async def story() -> None:
+        made = asyncio.Event()
+
+        async def slow(request: Request) -> Any:
+            if request.attempt == 1:
+                raise TryAgain("closed", after=0.001)
+            made.set()
+            await asyncio.sleep(3600)
+
+        clock = FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work(world.family({type(command): Does(slow)}), backoff=0.001)
+            await world.start("r", (command,), limits=Limits(seconds=60))
+            await world.until("r", lambda view: bool(view.run.refused))
+            clock.pass_by(1.0)
+            worker.wake()
+            await made.wait()
+            await world.until("r", lambda view: view.run.work.deadline > 0)
+            clock.pass_by(60.0)
+            worker.wake()
+            view = await world.ended("r")
+            assert view.status == "limit"
+            assert 60_000_000 <= view.run.work.counted < 62_000_000
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
 def test_a_call_that_waits_for_a_persons_word_is_not_at_work(tmp_path: Path) -> None:
     async def story() -> None:
         async def asks_first(request: Request) -> Any:

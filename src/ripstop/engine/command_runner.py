@@ -40,7 +40,7 @@ from ripstop.kernel.errors import (
     Unwritable,
 )
 from ripstop.kernel.events import Answered, CallHeldBack, CallRefused, Doubted, Record
-from ripstop.kernel.outages import RetryPolicy, pause_of_outage, refusals_of
+from ripstop.kernel.outages import RetryPolicy, is_between_attempts, pause_of_outage, refusals_of
 from ripstop.kernel.prompt import Prompt, estimate
 from ripstop.kernel.registry import QUESTION_STYLE
 from ripstop.kernel.restoring import acts_outside, has_happened, has_its_key, mark_of, may_have_happened
@@ -470,7 +470,9 @@ class CommandRunner:
         Of runs without a limit of seconds only the wait for a provider (`by`) is of interest.
         """
         run = self._engine.known(job.run_id) or await self._engine.current(job.run_id)
-        if (job.number in run.held_back) is not over or not (by or over or run.limits.seconds is not None):
+        has_limit = run.limits.seconds is not None
+        waits = job.number in run.held_back or (over and has_limit and is_between_attempts(run, job.number))
+        if waits is not over or not (by or over or has_limit):
             return
         fact = CallHeldBack(to=job.number, by=by, over=over)
         _, following = await self._engine.tell(job.run_id, fact, (job.number, job.worker_id))

@@ -422,7 +422,8 @@ def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
 
 def _held_back(run: Run[S], event: CallHeldBack, at: int) -> Run[S]:
     if event.over:
-        return _at_work_again(replace(run, held_back=_without(run.held_back, event.to)), event.to, at)
+        run = replace(run, held_back=_without(run.held_back, event.to))
+        return _at_work_again(_with_refusals(run, event.to, is_made=True), event.to, at)
     run = replace(run, held_back={**run.held_back, event.to: event.by})
     return replace(run, work=after_closing(run.work, run.open, _not_at_work(run)))
 
@@ -431,7 +432,7 @@ def _not_at_work(run: Run[S]) -> tuple[int, ...]:
     """Open calls whose time does not count: in doubt, refused, held back, or not allowed yet."""
     if not run.refused:
         return (*run.doubts.values(), *run.waiting, *run.held_back)
-    refused = (one.to for one in run.refused if one.tries)
+    refused = (one.to for one in run.refused if one.waits)
     return (*run.doubts.values(), *run.waiting, *run.held_back, *refused)
 
 

@@ -70,3 +70,9 @@ def refusals_of(run: Run[Any], number: int) -> Refusals | None:
         if one.to == number:
             return one
     return None
+
+
+def is_between_attempts(run: Run[Any], number: int) -> bool:
+    """Whether an open call was refused and is not known to be made again."""
+    known = refusals_of(run, number)
+    return known is not None and known.waits

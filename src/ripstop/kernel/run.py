@@ -218,6 +218,13 @@ class Refusals(Struct, frozen=True, gc=False):
     """When it was refused first since it was asked, in microseconds: no retry changes that."""
     told: tuple[str, bool] = ("", False)
     """What `news` was when the open question was asked."""
+    is_made: bool = False
+    """Its next attempt is being made. Recorded only of runs with a limit of seconds."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for its next attempt; one that a person wants made waits no longer."""
+        return self.tries > 0 and not self.is_made
 
     @property
     def paused(self) -> bool:

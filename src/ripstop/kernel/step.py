@@ -77,7 +77,7 @@ from .events import (
 )
 from .folding import apply, heard_id, spoken_id
 from .guards import review
-from .outages import RETRY, question_about_outage, refusals_of
+from .outages import RETRY, is_between_attempts, question_about_outage, refusals_of
 from .prompt import Prompt
 from .restoring import END, GO_ON, GO_ON_LABEL, has_happened, may_have_happened, question_about_copy
 from .result import Result
@@ -242,7 +242,8 @@ def _changes_nothing(style: Style[S], run: Run[S], fact: Fact) -> bool:
     if type(fact) is CallHeldBack:  # for people, or for the sake of a limit of seconds
         is_of_use = bool(fact.by) or fact.over or run.limits.seconds is not None
         is_waiting = not run.ended and fact.to in run.open
-        return not (is_of_use and is_waiting) or (fact.to in run.held_back) is not fact.over
+        is_held = fact.to in run.held_back or (fact.over and is_between_attempts(run, fact.to))
+        return not (is_of_use and is_waiting) or is_held is not fact.over
     if type(fact) is RetryRequested:
         return run.ended is None and not run.refused
     if type(fact) is Restored:
