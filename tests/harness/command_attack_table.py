@@ -15,7 +15,7 @@ from tests.harness.command_attack_system import kernel, network, processes
 
 PROTECTED = (
     *(".git/hooks/pre-commit", ".git/config", ".ripstop/journal.db", ".cowork/artifacts/idea.md", "ripstop.toml"),
-    *("workflows/a/workflow.yaml", "roles/x.md", ".inbox/x", ".env"),
+    *("workflows/a/workflow.yaml", "roles/x.md", ".inbox/x", ".env", "vendor/repo.git/config"),
 )
 OUTSIDE = ("{outside}", "{home}", "{base}/outside/deep/x.txt")
 SYSTEM = (
@@ -237,6 +237,30 @@ def refused() -> Iterator[Attack]:
     yield Attack("long arguments", [""], refused=True)
 
 
+MADE_REPOSITORIES = (
+    "os.makedirs('src/x/objects'); os.makedirs('src/x/refs'); open('src/x/HEAD', 'w').write('ref: refs/heads/x')",
+    "os.makedirs('src/x/refs'); os.symlink('refs', 'src/x/objects'); os.symlink('refs/heads/x', 'src/x/HEAD')",
+    (
+        "os.makedirs('src/i/objects'); os.makedirs('src/i/refs'); os.makedirs('src/x')\n"
+        "open('src/x/HEAD', 'w').write('ref: refs/heads/x'); open('src/x/commondir', 'w').write('../i')"
+    ),
+    (
+        "os.makedirs('src/x'); open('src/x/HEAD', 'w').write('ref: refs/heads/x')\n"
+        "open('src/x/commondir', 'w').write('../../vendor/repo.git')"
+    ),
+    "os.makedirs('src/x'); open('src/x/.git', 'w').write('gitdir: ../../vendor/repo.git')",
+    "shutil.copytree('vendor/repo.git', 'src/x')",
+    "shutil.copytree('.git', 'src/x')",
+    "open('vendor/repo.git/hooks/post-update', 'w').write('x')",
+    "os.unlink('vendor/repo.git/HEAD')",
+)
+
+
+def repositories() -> Iterator[Attack]:
+    for code in MADE_REPOSITORIES:
+        yield Attack("repositories", python(code))
+
+
 PACKAGE = '{{"name": "x", "version": "1.0.0", "scripts": {{"{name}": "{script}"}}}}'
 SCRIPTS = (
     "rm -rf {base}/outside",
@@ -331,5 +355,5 @@ def harmless() -> Iterator[Attack]:
 
 def attacks() -> list[Attack]:
     """All of them, each one once."""
-    every = [*harmless(), *refused(), *files(), *network(), *processes(), *kernel(), *builds()]
+    every = [*harmless(), *refused(), *files(), *network(), *processes(), *kernel(), *builds(), *repositories()]
     return list({repr((one.command, one.folder, one.files)): one for one in every}.values())

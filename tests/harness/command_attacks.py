@@ -92,8 +92,9 @@ class World:
         self._before = self._outside()
 
     def _make_template(self) -> None:
+        subprocess.run(["git", "init", "-q", "--bare", self.template / "vendor/repo.git"], check=True)
         for path in PROTECTED:
-            if not path.startswith(".git/"):
+            if not path.startswith((".git/", "vendor/")):
                 (self.template / path).parent.mkdir(parents=True, exist_ok=True)
                 (self.template / path).write_text(SECRET if path.startswith((".env", ".ripstop")) else "an idea")
         for path, text in {"src/a.txt": "text\n", "src/b.txt": "other\n", "conf/.env.local": SECRET}.items():
@@ -177,9 +178,13 @@ class World:
         for name in (".workflows",):
             if os.path.lexists(self.project / name):
                 yield f"{name} is new"
-        for folder, names, _ in os.walk(self.project):
-            if ".git" in names and Path(folder) != self.project:
+        for folder, names, files in os.walk(self.project):
+            if ".git" in (*names, *files) and Path(folder) != self.project:
                 yield f"{folder}/.git is new"
+            if "HEAD" in (*names, *files) and not (self.template / Path(folder).relative_to(self.project)).exists():
+                command = ["git", "-C", folder, "rev-parse", "--git-dir"]
+                if subprocess.run(command, capture_output=True, check=False).stdout == b".\n":
+                    yield f"{folder} is a repository"
 
     def _copied_secrets(self) -> Iterator[str]:
         for folder, names, files in os.walk(self.project):

@@ -367,6 +367,102 @@ def test_no_repository_is_left_inside_of_another_or_without_a_name(project: Path
     assert left == [".git"], "only that of the project"
 
 
+RUNS = '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "touch {ran}; false"\n'
+COMMON = RUNS + "\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n"
+OWN = "[core]\n\tbare = false\n\tworktree = ../site\n"
+REPOSITORIES = {
+    "bare": {"site/HEAD": "", "site/objects/": "", "site/refs/": "", "site/config": RUNS + OWN},
+    "commondir": {
+        "site/HEAD": "",
+        "site/commondir": "../img\n",
+        "site/config.worktree": OWN,
+        "img/objects/": "",
+        "img/refs/": "",
+        "img/config": COMMON,
+    },
+    "objects elsewhere": {"site/HEAD": "", "site/refs/": "", "site/config": RUNS + OWN},
+    "a file .git": {
+        "img/HEAD": "",
+        "img/objects/": "",
+        "img/refs/": "",
+        "img/config": RUNS,
+        "site/.git": "gitdir: ../img\n",
+    },
+}
+
+
+def _make(top: str, files: dict[str, str], ran: Path) -> str:
+    """A program that makes them."""
+    lines = ["import os"]
+    for name, text in files.items():
+        path, content = f"{top}/{name}", text.format(ran=ran) or "ref: refs/heads/main\n"
+        lines.append(f"os.makedirs({os.path.dirname(path)!r}, exist_ok=True)")
+        if not path.endswith("/"):
+            lines.append(f"open({path!r}, 'w').write({content!r})")
+    return "\n".join(lines)
+
+
+def _git_runs(folder: Path, ran: Path, **more: str) -> bool:
+    """Whether a user's `git status` in a folder runs what its settings name."""
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", **more}
+    subprocess.run(["git", "status"], cwd=folder, env=environment, capture_output=True, check=False)
+    return ran.exists()
+
+
+@pytest.mark.parametrize("name", REPOSITORIES)
+def test_git_runs_nothing_in_a_folder_that_a_command_made(
+    project: Path, sandboxes: Sandboxes, tmp_path: Path, name: str
+) -> None:
+    ran, objects = tmp_path / "ran", tmp_path / "objects"
+    objects.mkdir()
+    more = {"GIT_OBJECT_DIRECTORY": str(objects)} if name == "objects elsewhere" else {}
+    program = _make("src", REPOSITORIES[name], ran)
+    subprocess.run([sys.executable, "-c", program.replace("src/", "unconfined/")], cwd=project, check=True)
+    assert _git_runs(project / "unconfined" / "site", ran, **more), "the attack is one"
+    ran.unlink()
+    call(project, sandboxes, python(program))
+    assert not _git_runs(project / "src" / "site", ran, **more)
+
+
+@pytest.mark.parametrize("repository", ["vendor/repo.git", "gitstore"])
+def test_a_repository_that_was_there_is_read_only_as_a_whole(
+    project: Path, sandboxes: Sandboxes, repository: str
+) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", str(project / repository)], check=True)
+    before = {path: path.stat().st_mtime_ns for path in (project / repository).rglob("*")}
+    writes = (
+        "open(r + '/config', 'a').write('[core]')",
+        "open(r + '/hooks/pre-commit', 'w').write('x')",
+        "os.unlink(r + '/HEAD')",
+        "os.rename(r, 'src/away')",
+        "os.rename(r + '/hooks', 'src/hooks')",
+    )
+    tries = [line for write in writes for line in ("try:", f" {write}", " print('written')", "except OSError: pass")]
+    code = python("import os", f"r = {repository!r}", "print(open(r + '/HEAD').read())", *tries)
+    result = call(project, sandboxes, code)
+    assert "ref: refs" in result["output"] and "written" not in result["output"]
+    assert {path: path.stat().st_mtime_ns for path in (project / repository).rglob("*")} == before
+    assert "Renamed" not in str(result)
+
+
+def test_a_workspace_that_git_takes_for_a_repository_itself_is_not_for_commands(
+    project: Path, sandboxes: Sandboxes
+) -> None:
+    (project / "HEAD").write_text("ref: refs/heads/main\n")
+    (project / "refs").mkdir()
+    with pytest.raises(Refused, match="a HEAD, with refs"):
+        call(project, sandboxes, ["ls"])
+
+
+def test_a_file_with_secrets_in_a_folder_that_is_read_only_is_hidden(project: Path, sandboxes: Sandboxes) -> None:
+    (project / "workflows" / "a").mkdir(parents=True)
+    (project / "workflows" / "a" / ".env").write_text("secret")
+    (project / "workflows" / "a" / "workflow.yaml").write_text("agents")
+    result = call(project, sandboxes, python("print(open('workflows/a/workflow.yaml').read())"))
+    assert "agents" in result["output"]
+    assert "secret" not in call(project, sandboxes, python("print(open('workflows/a/.env').read())"))["output"]
+
+
 def test_memory_that_no_limit_of_a_process_counts_is_bounded(project: Path, sandboxes: Sandboxes) -> None:
     program = """
 import os

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -240,3 +241,21 @@ def test_refuses_the_file_that_makes_a_folder_a_repository(project: Path, path: 
     with pytest.raises(Refused, match="a git repository"):
         call(project, "write_file", path=path, content="ref: refs/heads/x")
     call(project, "write_file", path=f"{path}.md", content="any other file")
+
+
+@pytest.mark.parametrize("path", ["git/config", "git/hooks/pre-commit", "git/new/deep/file"])
+def test_refuses_to_write_in_a_repository_of_any_name(project: Path, path: str) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", str(project / "git")], check=True)
+    with pytest.raises(Refused, match="git takes that folder for a repository"):
+        call(project, "write_file", path=path, content="[core]")
+    assert not (project / "git" / "new").exists()
+
+
+@pytest.mark.parametrize("path", ["docs/commondir", "docs/refs/x"])
+def test_refuses_what_would_make_a_folder_with_a_head_a_repository(project: Path, path: str) -> None:
+    call(project, "write_file", path=path.replace("docs", "other"), content="../x")
+    (project / "docs").mkdir(exist_ok=True)
+    (project / "docs" / "HEAD").write_text("ref: refs/heads/x")
+    with pytest.raises(Refused, match="git takes that folder for a repository"):
+        call(project, "write_file", path=path, content="../x")
+    assert not (project / "docs" / "refs").exists()

@@ -25,7 +25,7 @@ from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Refused
 
 from .shared_folder import READING, complete_file, sweep, wait_for_lock
-from .workspace import MAX_PARTS, RESERVED, Project, RootedPath, Roots, SharedWorkspace, enter
+from .workspace import MAX_PARTS, RESERVED, Project, RootedPath, Roots, SharedWorkspace, enter, refuse_repository
 
 # Replacing a piece of a text that occurs in it exactly once. Pure.
 #
@@ -353,6 +353,7 @@ class Files:
     @contextmanager
     def _writing(self, place: RootedPath) -> Iterator[int]:
         with self._roots.folder(place.root, place.parts[:-1], create=True) as above:
+            refuse_repository(above, place.parts[-1])
             wait_for_lock(above)
             sweep(above, RESERVED)
             yield above

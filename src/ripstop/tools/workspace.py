@@ -66,6 +66,40 @@ def is_off_limits(name: str) -> bool:
     return plain_name(name) in _NOT_FOR_AGENTS
 
 
+# Folders that git takes for a repository without being called `.git`: what runs there is named by their settings.
+#
+# Git asks for `HEAD`, and for `objects` and `refs` beside it. A file `commondir` says that both are elsewhere, and the
+# user's variable GIT_OBJECT_DIRECTORY that the objects are. So it never asks for less than what is looked for here. The
+# contents of these files are not looked at, because they can change later.
+
+
+_HEAD = "HEAD"
+_BESIDE_HEAD = ("refs", "commondir")
+
+
+def is_repository(names: Iterable[str]) -> bool:
+    """Whether git could take a folder with entries of these names for a repository."""
+    plain = {plain_name(name) for name in names}
+    return _HEAD.casefold() in plain and not plain.isdisjoint(_BESIDE_HEAD)
+
+
+def is_repository_head(name: str) -> bool:
+    """Whether a name means the file without which a folder is not a repository."""
+    return plain_name(name) == _HEAD.casefold()
+
+
+def refuse_repository(folder: int, name: str) -> None:
+    """Raise `Refused` for what an agent would write in an open folder that is a repository, or would be one then."""
+    there = (one for one in (_HEAD, *_BESIDE_HEAD) if _is_there(folder, one))
+    if is_repository((*there, name)):
+        raise Refused(f"{name!r} is not for agents to write there: git takes that folder for a repository.", "agent")
+
+
+def _refuse_head(path: str, parts: list[str]) -> None:
+    if any(map(is_repository_head, parts[-1:])):
+        raise Refused(f"{path!r} is not for agents to write: it can make a folder a git repository.", "agent")
+
+
 class Project:
     """The things that agents must not reach, seen from a workspace."""
 
@@ -200,6 +234,8 @@ class Roots:
         parts = parts_of(path)
         if parts[:1] == [ABOVE] and parts[2:3] and parts[2] in self.names:
             parts = parts[2:]
+        if writing:
+            _refuse_head(path, parts)
         if parts[:1] == [SHARED]:
             return self.place(SHARED, tuple(parts[1:]))
         return self.place(self._agent, tuple(parts[1:] if parts[:1] == [self._agent] else parts))
@@ -239,6 +275,8 @@ def descend(workspace: Path, parts: tuple[str, ...], create: bool, check: Check 
     current = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for depth, part in enumerate(parts):
+            if create:
+                refuse_repository(current, part)
             deeper = enter(current, part, create)
             os.close(current)
             current = deeper
@@ -332,8 +370,6 @@ SECRETS = ".env"
 """How the names of files with secrets begin."""
 NOT_LISTED = frozenset({RECORDS, "node_modules", ".venv", "__pycache__"})
 """What is left out of lists and searches, unless the path names it: others made it, or it is long."""
-REPOSITORY_HEAD = "HEAD"
-"""The file without which a folder is not a git repository, whose configuration can name programs to run."""
 _EXAMPLE = "'name' or 'folder/name'"
 
 
@@ -358,9 +394,8 @@ class SharedWorkspace(Struct, frozen=True):
         parts = parts_of(path, _EXAMPLE)
         if secret := next(filter(is_secret, parts), ""):
             raise Refused(f"{path!r} is not for agents: files named {secret!r} have secrets in them.", "agent")
-        if writing and parts[-1:] == [REPOSITORY_HEAD]:
-            raise Refused(f"{path!r} is not for agents to write: it can make a folder a git repository.", "agent")
         if writing:
+            _refuse_head(path, parts)
             self._check_writable(path, tuple(map(plain_name, parts)))
         return self.place("", tuple(parts))
 

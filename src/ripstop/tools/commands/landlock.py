@@ -118,9 +118,9 @@ class _Grants:
         self._above = {above for path in (*self._read_only, *self._hidden) for above in path.parents}
         self._known = place.known
 
-    def allow(self, folder: int, path: Path) -> None:
+    def allow(self, folder: int, path: Path, is_read_only: bool = False) -> None:
         if path not in self._above:
-            self._rules.allow(folder, WRITE)
+            self._rules.allow(folder, READ if is_read_only else WRITE)
             return
         self._rules.allow(folder, _LIST)
         listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
@@ -134,20 +134,20 @@ class _Grants:
             except FileNotFoundError:
                 continue
             try:
-                self._allow_entry(opened, path / name)
+                self._allow_entry(opened, path / name, is_read_only)
             finally:
                 os.close(opened)
 
-    def _allow_entry(self, opened: int, path: Path) -> None:
+    def _allow_entry(self, opened: int, path: Path, is_read_only: bool) -> None:
         found = os.fstat(opened)
         is_folder = stat.S_ISDIR(found.st_mode)
         if path in self._hidden or not (is_folder or stat.S_ISREG(found.st_mode)):
             return
-        if path in self._read_only:
-            self._rules.allow(opened, READ if is_folder else READ_FILE)
-        elif (found.st_dev, found.st_ino) in self._known:  # moved here since it was looked for
+        is_kept = path in self._read_only
+        if (found.st_dev, found.st_ino) in self._known and not is_kept:  # moved here since it was looked for
             raise TryAgain(f"{str(path)!r} was moved while a command was prepared.")
-        elif is_folder:
-            self.allow(opened, path)
+        is_read_only = is_read_only or is_kept
+        if is_folder:
+            self.allow(opened, path, is_read_only)
         else:
-            self._rules.allow(opened, WRITE_FILE)
+            self._rules.allow(opened, READ_FILE if is_read_only else WRITE_FILE)

@@ -2,12 +2,14 @@
 
 - Agents with folders of their own: the agent's folder and `collab`. Agents that share a workspace: the workspace,
   without what the project is run by (`tools/workspace.py`).
-- `.git` is read-only, because git needs to read it; `.ripstop` and `.env` files are hidden. That holds at any depth. A
-  folder of which not everything could be looked at is not for commands.
+- `.git` is read-only, because git needs to read it, and so is every other folder that git takes for a repository (bare
+  ones, `--separate-git-dir`); `.ripstop` and `.env` files are hidden. That holds at any depth. A folder of which not
+  everything could be looked at is not for commands.
 - Everything is looked for below an open folder, without following links, and what is found is held open. The sandbox
   is made of what is held, not of paths, so nothing that is swapped meanwhile can lead out.
 - Where the workspace lacks one of the names that are not for agents, an empty placeholder takes its place while
-  a command runs; otherwise the command could make it. A `.git` that a command made deeper down is renamed afterwards.
+  a command runs; otherwise the command could make it. A `.git` that a command made deeper down is renamed afterwards,
+  and so is the `HEAD` of any other folder that it made a repository.
 """
 
 import errno
@@ -24,7 +26,7 @@ from ripstop.engine.performers import Refused, TryAgain
 from ripstop.security.files import OURS
 
 from ..shared_folder import HOLDING, LISTING, in_words, open_beneath, rename_aside
-from ..workspace import SharedWorkspace, is_off_limits, is_secret, plain_name
+from ..workspace import SharedWorkspace, is_off_limits, is_repository, is_repository_head, is_secret, plain_name
 
 MOST_LOOKED_AT = 500_000
 """Entries among which protected ones are looked for; a folder with more is not for commands."""
@@ -37,10 +39,6 @@ PLACEHOLDER_FILES = ("ripstop.toml",)
 
 
 MOST_PASSES = 20
-REPOSITORY_HEAD = "head"
-BARE_REPOSITORY = {REPOSITORY_HEAD, "objects", "refs"}
-"""What makes any folder a git repository, in small letters. Without its HEAD it is none."""
-
 Parts = tuple[str, ...]
 
 
@@ -190,6 +188,13 @@ class _Found(NamedTuple):
     """The open folder that it is in, until the next one is looked for."""
     parts: Parts
     """Below the folder that was looked through."""
+    repository: tuple[int, int] | None = None
+    """The folder itself, if this is the HEAD that makes it a repository."""
+
+    @property
+    def protected(self) -> Parts:
+        """What must not be written: of a repository all, because its settings and hooks name programs to run."""
+        return self.parts[:-1] if self.repository else self.parts
 
 
 class _Changed(Exception):
@@ -200,9 +205,15 @@ def _settled_scan(root: HeldPath) -> list[Path]:
     """The paths of what is protected below a folder. Raises `Refused` and `TryAgain` if not all of it could be seen."""
     for _ in range(MOST_SCANS):
         try:
-            return [root.path.joinpath(*found.parts) for found in _protected(root)]
+            found = {root.path.joinpath(*one.protected) for one in _protected(root)}
         except _Changed:
             continue
+        if root.path in found:
+            raise Refused(
+                f"Commands cannot be run in {str(root.path)!r}: git would take it for a repository of its own (it has "
+                "a HEAD, with refs or a commondir), and they must not write to one. Move these away, or the project."
+            )
+        return sorted(found)
     raise TryAgain(f"{str(root.path)!r} changes all the time, so commands cannot be kept from what is protected in it.")
 
 
@@ -220,9 +231,10 @@ def _protected(root: HeldPath) -> Iterator[_Found]:
             looked_at += len(entries)
             if looked_at > MOST_LOOKED_AT:
                 raise _too_many(root.path)
-            if {one.name.casefold() for one in entries} >= BARE_REPOSITORY:
-                heads = (one.name for one in entries if one.name.casefold() == REPOSITORY_HEAD)
-                yield from (_Found(folder, (*parts, name)) for name in heads)
+            if is_repository(one.name for one in entries):
+                whole = _identity(os.fstat(folder))
+                heads = (one.name for one in entries if is_repository_head(one.name))
+                yield from (_Found(folder, (*parts, name), whole) for name in heads)
             for entry in entries:
                 if is_off_limits(entry.name) or (is_secret(entry.name) and entry.is_file(follow_symlinks=False)):
                     yield _Found(folder, (*parts, entry.name))
@@ -283,7 +295,7 @@ def _renamed(place: CommandPlace, root: HeldPath) -> list[str]:
                 name = found.parts[-1]
                 with suppress(FileNotFoundError):
                     seen = os.stat(name, dir_fd=found.above, follow_symlinks=False)
-                    if is_secret(name) or _identity(seen) in place.known:
+                    if is_secret(name) or not place.known.isdisjoint({_identity(seen), found.repository}):
                         continue
                     rename_aside(found.above, name, f"{name.lstrip('.')}-{RENAMED}")
                     path = root.path.joinpath(*found.parts)
