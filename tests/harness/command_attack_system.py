@@ -127,6 +127,10 @@ def processes() -> Iterator[Attack]:
         "while True: print('x' * 1000000)",
         "while True: os.write(2, b'x' * 1000000)",
         "l = []\nwhile True: l.append(bytearray(10 ** 8))",
+        (
+            "import mmap\nl = []\nwhile True:\n"
+            "  l.append(mmap.mmap(-1, 1 << 26)); l[-1][:] = b'x' * (1 << 26); l[-1].madvise(mmap.MADV_DONTNEED)"
+        ),
         "while True: pass",
         "import time, signal\nfor n in range(1, 32):\n  try: signal.signal(n, 1)\n  except OSError: pass\ntime.sleep(300)",
     ):

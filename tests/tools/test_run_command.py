@@ -20,7 +20,7 @@ from ripstop.app.toolbox import command_rules
 from ripstop.engine.performers import Refused
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.tools.commands import mounts
+from ripstop.tools.commands import mounts, runner
 from ripstop.tools.commands.allow_list import CommandRules, started_programs
 from ripstop.tools.commands.runner import HEAD, TAIL, BoundedOutput, SandboxedPrograms
 from ripstop.tools.commands.sandbox import Sandboxes, find_sandboxes
@@ -479,6 +479,34 @@ except OSError as error:
 """
     told = call(project, sandboxes, ["python3", "-c", program])
     assert "True\nno memfd 38" in told["output"], told
+
+
+FILLS_SHARED_MEMORY = """
+import ctypes, mmap, time
+size, piece = {size} << 20, 16 << 20
+shared = mmap.mmap(-1, size)
+for start in range(0, size, piece):
+    shared[start:start + piece] = bytes([1]) * piece
+    shared.madvise(mmap.MADV_DONTNEED, start, piece)
+first = ctypes.addressof(ctypes.c_char.from_buffer(shared))
+ctypes.CDLL(None).munmap(ctypes.c_void_p(first + {kept}), ctypes.c_size_t(size - {kept}))
+print("filled", flush=True)
+time.sleep({seconds})
+"""
+
+
+@pytest.mark.parametrize("kept", [1 << 12, 1 << 28])
+def test_shared_memory_that_no_process_has_mapped_is_counted(
+    project: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr(runner, "MEMORY", 400 << 20)
+    program = FILLS_SHARED_MEMORY.format(size=608, kept=kept, seconds=600)
+    assert "of memory" in call(project, sandboxes, python(program), seconds=60).get("stopped", "")
+
+
+def test_shared_memory_within_the_limit_is_not_a_reason_to_stop(project: Path, sandboxes: Sandboxes) -> None:
+    result = call(project, sandboxes, python(FILLS_SHARED_MEMORY.format(size=64, kept=4096, seconds=1)))
+    assert (result["exit_code"], result["output"]) == (0, "filled\n")
 
 
 # One command at a time

@@ -6,7 +6,8 @@ input (`runner.py` writes it). Its rules:
 - When its standard input closes, or its parent dies, it kills the command with all its descendants, and ends.
 - It is the reaper of orphans: a process that calls `setsid` or forks twice becomes its child, and is killed as well.
 - It counts processes and memory of all descendants, because limits per process (`setrlimit`) do not bind root, nor a
-  crowd of small ones.
+  crowd of small ones. Shared memory stays while any process has a part of it mapped; so it is counted by how much more
+  of it the system has than before.
 - What comes of the command is one line of JSON on the descriptor `status`; what it prints goes straight to our output.
 """
 
@@ -36,6 +37,8 @@ COUNT_INTERVAL = 0.5
 """Seconds between two counts of the descendants, which take longer."""
 SUSPICIOUS = 100
 """New tasks of the system, after which the descendants are counted at once."""
+SUSPICIOUS_BYTES = 1 << 28
+"""The same, of shared memory."""
 KILL_TIMEOUT = 20.0
 """Seconds for killing what is left; only a process that hangs in the kernel needs more."""
 
@@ -149,6 +152,8 @@ class Descendants:
         self.pids: list[int] = []
         self.threads = 0
         self.pages = 0
+        self.own_pages = 0
+        """Without those of files and of shared memory."""
         self.descriptors = 0
         if not IS_LINUX:
             return
@@ -170,6 +175,7 @@ class Descendants:
             self.pids.append(pid)
             self.threads += sizes[pid][0]
             self.pages += sizes[pid][1]
+            self.own_pages += own_pages_of(pid)
             self.descriptors += descriptors_of(pid)
             waiting += children.get(pid, ())
 
@@ -188,6 +194,36 @@ def descriptors_of(pid: int) -> int:
             return int(file.read().partition(b"FDSize:")[2].split()[0])
     except (OSError, ValueError, IndexError):
         return 0  # it has ended
+
+
+def own_pages_of(pid: int) -> int:
+    """The pages in memory that are neither of a file nor shared."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            _, resident, shared, *_ = map(int, file.read().split())
+    except (OSError, ValueError):
+        return 0  # it has ended
+    return max(0, resident - shared)
+
+
+def has_shared_memory(pid: int) -> bool:
+    """Whether a process has mapped memory that has no file and can be shared; so it is of one that hides that."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            return any(line.rstrip().endswith(b"/dev/zero (deleted)") for line in file)
+    except FileNotFoundError:
+        return False  # it has ended
+    except OSError:
+        return True
+
+
+def shared_memory_of_system() -> int:
+    """Bytes, of files in memory as well; 0 where it is not known."""
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            return int(file.read().partition(b"Shmem:")[2].split()[0]) << 10
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def tasks_of_system() -> int:
@@ -291,6 +327,7 @@ class WatchedCommand:
         self.stopped = ""
         self.counted_at = 0.0
         self.tasks = tasks_of_system()
+        self.shared_before = self.shared = shared_memory_of_system()
         self.names = WatchedNames(spec.get("watch"))
 
     def run(self) -> None:
@@ -312,17 +349,24 @@ class WatchedCommand:
                 self._count()
 
     def _count(self) -> None:
-        tasks, now = tasks_of_system(), time.monotonic()
-        if tasks - self.tasks < SUSPICIOUS and now - self.counted_at < COUNT_INTERVAL:
+        tasks, shared, now = tasks_of_system(), shared_memory_of_system(), time.monotonic()
+        is_suspicious = tasks - self.tasks >= SUSPICIOUS or shared - self.shared >= SUSPICIOUS_BYTES
+        if not is_suspicious and now - self.counted_at < COUNT_INTERVAL:
             return
         found = Descendants()
-        self.counted_at, self.tasks = now, tasks
+        self.counted_at, self.tasks, self.shared = now, tasks, shared
         if len(found.pids) > self.spec["processes"] or found.threads > self.spec["threads"]:
             self.stopped = "processes"
-        elif found.pages * PAGE > self.spec["memory"]:
+        elif found.pages * PAGE > self.spec["memory"] or self._is_too_much_shared(found):
             self.stopped = "memory"
         elif found.descriptors > self.spec["descriptors"]:
             self.stopped = "descriptors"
+
+    def _is_too_much_shared(self, found: Descendants) -> bool:
+        """Whether memory of their own and new shared memory are too much, and some of that can be theirs."""
+        if found.own_pages * PAGE + self.shared - self.shared_before <= self.spec["memory"]:
+            return False
+        return any(map(has_shared_memory, found.pids))
 
 
 def main() -> None:
