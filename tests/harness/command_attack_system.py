@@ -206,6 +206,10 @@ def kernel() -> Iterator[Attack]:
         "import ctypes; print('ESCAPED' if ctypes.CDLL(None).syscall(56, 0x10000011, 0, 0, 0, 0) >= 0 else 'no')",
         "open('src/s', 'w'); os.chmod('src/s', 0o4755); print('ESCAPED')",
         "os.open('src/s', os.O_CREAT | os.O_WRONLY, 0o6755); print('ESCAPED' if os.stat('src/s').st_mode & 0o6000 else 'no')",
+        (
+            "import ctypes\nf = os.open('src', os.O_TMPFILE | os.O_RDWR, 0o6755)\n"
+            "ctypes.CDLL(None).linkat(-100, b'/proc/self/fd/%d' % f, -100, b'src/s', 0x400); print('ESCAPED')"
+        ),
         "os.mknod('src/n', 0o60600, os.makedev(8, 0)); print('ESCAPED')",
         "os.mknod('src/n', 0o20600, os.makedev(1, 1)); print('ESCAPED')",
         *(f"os.open({path!r}, os.O_WRONLY); print('ESCAPED')" for path in KNOBS),

@@ -509,6 +509,17 @@ def test_shared_memory_within_the_limit_is_not_a_reason_to_stop(project: Path, s
     assert (result["exit_code"], result["output"]) == (0, "filled\n")
 
 
+def test_a_file_without_a_name_cannot_run_with_its_owners_rights(project: Path, sandboxes: Sandboxes) -> None:
+    code = python(
+        "import os",
+        "def opens(mode):",
+        "    try: return os.fstat(os.open('src', os.O_TMPFILE | os.O_RDWR, mode)).st_mode & 0o7777",
+        "    except OSError as error: return error.errno",
+        "print(*map(opens, (0o4755, 0o2755, 0o600)))",
+    )
+    assert call(project, sandboxes, code)["output"] == f"1 1 {0o600}\n"
+
+
 # One command at a time
 
 
