@@ -82,7 +82,15 @@ READS = {
     "by sendfile": "print(os.sendfile(1, os.open(t, os.O_RDONLY), 0, 1000))",
     "by cat": "import subprocess; print(subprocess.run(['cat', t], capture_output=True).stdout)",
 }
-SECRET_FILES = ("{outside}", "{home}", ".ripstop/journal.db", ".env", "conf/.env.local", "/etc/shadow")
+SECRET_FILES = (
+    "{outside}",
+    "{home}",
+    ".ripstop/journal.db",
+    ".env",
+    "conf/.env.local",
+    "conf/hard-link",
+    "/etc/shadow",
+)
 
 
 def files() -> Iterator[Attack]:

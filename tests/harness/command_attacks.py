@@ -114,6 +114,7 @@ class World:
         shutil.rmtree(self.project, ignore_errors=True)
         shutil.copytree(self.template, self.project, symlinks=True)
         os.link(self.base / "run.sock", self.project / "run.sock")
+        os.link(self.project / "conf/.env.local", self.project / "conf" / "hard-link")
         os.symlink("/", self.project / "link")
         os.symlink(self.base / "outside", self.project / "src" / "link")
         os.symlink(self.base / "outside" / "s", self.project / "src" / "link.sock")
@@ -189,7 +190,7 @@ class World:
     def _copied_secrets(self) -> Iterator[str]:
         for folder, names, files in os.walk(self.project):
             names[:] = [name for name in names if name != ".ripstop"]
-            for path in (Path(folder, name) for name in files if not name.startswith(".env")):
+            for path in (Path(folder, name) for name in files if not name.startswith((".env", "hard-link"))):
                 if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_SEARCHED:
                     continue
                 if SECRET.encode() in path.read_bytes():

@@ -463,6 +463,25 @@ def test_a_file_with_secrets_in_a_folder_that_is_read_only_is_hidden(project: Pa
     assert "secret" not in call(project, sandboxes, python("print(open('workflows/a/.env').read())"))["output"]
 
 
+def test_other_links_of_a_file_with_secrets_are_hidden_as_well(project: Path, sandboxes: Sandboxes) -> None:
+    (project / "conf" / "deep").mkdir(parents=True)
+    (project / "conf" / "deep" / ".env").write_text("secret")
+    (project / "a.txt").hardlink_to(project / "conf" / "deep" / ".env")
+    (project / "src" / "z.txt").hardlink_to(project / "conf" / "deep" / ".env")
+    (project / "src" / "other.txt").write_text("other")
+    for name, expected in (("a.txt", False), ("src/z.txt", False), ("src/other.txt", True)):
+        result = call(project, sandboxes, ["cat", name])
+        assert ("other" in result["output"], "secret" in result["output"]) == (expected, False), name
+    assert (project / "a.txt").read_text() == "secret"
+
+
+def test_other_links_of_a_file_that_is_read_only_are_read_only(project: Path, sandboxes: Sandboxes) -> None:
+    (project / "ripstop.toml").write_text("# mine")
+    (project / "src" / "link").hardlink_to(project / "ripstop.toml")
+    call(project, sandboxes, python("open('src/link', 'w').write('x')"))
+    assert (project / "ripstop.toml").read_text() == "# mine"
+
+
 def test_memory_that_no_limit_of_a_process_counts_is_bounded(project: Path, sandboxes: Sandboxes) -> None:
     program = """
 import os

@@ -7,6 +7,7 @@
   everything could be looked at is not for commands.
 - Everything is looked for below an open folder, without following links, and what is found is held open. The sandbox
   is made of what is held, not of paths, so nothing that is swapped meanwhile can lead out.
+- Other hard links of a protected file are protected as it is, under whatever name.
 - Where the workspace lacks one of the names that are not for agents, an empty placeholder takes its place while
   a command runs; otherwise the command could make it. A `.git` that a command made deeper down is renamed afterwards,
   and so is the `HEAD` of any other folder that it made a repository.
@@ -15,8 +16,9 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,22 +151,36 @@ def _held_protected(
     """What commands must not write, and what they must not see."""
     read_only: dict[Path, HeldPath] = {}
     hidden: dict[Path, HeldPath] = {}
+
+    def hold(path: Path, into: dict[Path, HeldPath]) -> None:
+        if path in read_only or path in hidden:
+            return
+        with suppress(FileNotFoundError):
+            into[path] = _unless_link(holding, path)
+        if len(read_only) + len(hidden) > MOST_HELD:
+            raise Refused(
+                f"Commands cannot be run in {str(folders.workspace)!r}: it has more than {MOST_HELD} repositories "
+                "and files with secrets, from all of which they would have to be kept."
+            )
+
     for path in folders.shared.protected() if folders.shared else ():
         if {*folders.writable} & {*path.parents} and not _hides(path.name):
-            with suppress(FileNotFoundError):
-                read_only[path] = _unless_link(holding, path)
+            hold(path, read_only)
     for root in writable:
-        for path in _settled_scan(root):
-            into = hidden if _hides(path.name) else read_only
-            if path not in into:
-                with suppress(FileNotFoundError):
-                    into[path] = _unless_link(holding, path)
-            if len(read_only) + len(hidden) > MOST_HELD:
-                raise Refused(
-                    f"Commands cannot be run in {str(folders.workspace)!r}: it has more than {MOST_HELD} repositories "
-                    "and files with secrets, from all of which they would have to be kept."
-                )
+        for path in _settled_scan(root, _protected):
+            hold(path, hidden if _hides(path.name) else read_only)
+    for into in (hidden, read_only):
+        for path in _other_links(into.values(), writable):
+            hold(path, into)
     return tuple(read_only.values()), tuple(hidden.values())
+
+
+def _other_links(protected: Iterable[HeldPath], writable: tuple[HeldPath, ...]) -> Iterator[Path]:
+    """Names of these files below the folders, if they have more than one."""
+    files = [one for one in protected if not one.is_folder]
+    linked = {one.identity for one in files if os.fstat(one.descriptor).st_nlink > 1}
+    for root in writable if linked else ():
+        yield from _settled_scan(root, partial(_files, identities=linked))
 
 
 def _unless_link(holding: _Holding, path: Path) -> HeldPath:
@@ -201,11 +217,11 @@ class _Changed(Exception):
     """A folder that was just seen is something else now."""
 
 
-def _settled_scan(root: HeldPath) -> list[Path]:
-    """The paths of what is protected below a folder. Raises `Refused` and `TryAgain` if not all of it could be seen."""
+def _settled_scan(root: HeldPath, look: "Callable[[HeldPath], Iterator[_Found]]") -> list[Path]:
+    """The paths of what is found below a folder. Raises `Refused` and `TryAgain` if not all of it could be seen."""
     for _ in range(MOST_SCANS):
         try:
-            found = {root.path.joinpath(*one.protected) for one in _protected(root)}
+            found = {root.path.joinpath(*one.protected) for one in look(root)}
         except _Changed:
             continue
         if root.path in found:
@@ -219,6 +235,27 @@ def _settled_scan(root: HeldPath) -> list[Path]:
 
 def _protected(root: HeldPath) -> Iterator[_Found]:
     """What is not for agents below a folder, without what is inside of it. Raises `Refused`, and `_Changed`."""
+    for folder, parts, entries in _folders(root):
+        if is_repository(one.name for one in entries):
+            whole = _identity(os.fstat(folder))
+            heads = (one.name for one in entries if is_repository_head(one.name))
+            yield from (_Found(folder, (*parts, name), whole) for name in heads)
+        for entry in entries:
+            if is_off_limits(entry.name) or (is_secret(entry.name) and entry.is_file(follow_symlinks=False)):
+                yield _Found(folder, (*parts, entry.name))
+
+
+def _files(root: HeldPath, identities: set[tuple[int, int]]) -> Iterator[_Found]:
+    """Names of these files below a folder. Raises as `_protected` does."""
+    for folder, parts, entries in _folders(root):
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False) and _identity(entry.stat(follow_symlinks=False)) in identities:
+                    yield _Found(folder, (*parts, entry.name))
+
+
+def _folders(root: HeldPath) -> "Iterator[tuple[int, Parts, list[os.DirEntry[str]]]]":
+    """Every folder of which something may be for agents: open, with its path and what is in it."""
     waiting: list[Parts] = [()]
     looked_at = 0
     while waiting:
@@ -231,15 +268,9 @@ def _protected(root: HeldPath) -> Iterator[_Found]:
             looked_at += len(entries)
             if looked_at > MOST_LOOKED_AT:
                 raise _too_many(root.path)
-            if is_repository(one.name for one in entries):
-                whole = _identity(os.fstat(folder))
-                heads = (one.name for one in entries if is_repository_head(one.name))
-                yield from (_Found(folder, (*parts, name), whole) for name in heads)
-            for entry in entries:
-                if is_off_limits(entry.name) or (is_secret(entry.name) and entry.is_file(follow_symlinks=False)):
-                    yield _Found(folder, (*parts, entry.name))
-                elif entry.is_dir(follow_symlinks=False):
-                    waiting.append((*parts, entry.name))
+            yield folder, parts, entries
+            below = (one for one in entries if not is_off_limits(one.name) and one.is_dir(follow_symlinks=False))
+            waiting.extend((*parts, one.name) for one in below)
 
 
 @contextmanager
