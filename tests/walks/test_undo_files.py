@@ -43,12 +43,13 @@ def test_undo_files_brings_them_back_and_keeps_what_is_there(delivered: str) -> 
     assert Path("style.css").read_text() == OLD
     assert Path("style.css.before-undo-1").read_text() == new
     assert Path("index.html").exists(), "what the run made stays"
-    assert "no file that was there" in ripstop("undo-files", delivered).stdout
 
 
 def test_undo_files_does_nothing_without_a_yes(delivered: str) -> None:
     new = Path("style.css").read_text()
-    assert ripstop("undo-files", delivered).exit_code == 1
+    unasked = ripstop("undo-files", delivered)
+    assert unasked.exit_code == 2 and "Nothing was changed. Add --yes" in unasked.stderr
+    assert ripstop("undo-files", delivered, "--json").exit_code == 2
     assert Path("style.css").read_text() == new
 
 
@@ -109,3 +110,11 @@ def test_undo_files_of_a_run_brings_back_what_its_children_changed(
     assert "changed collab/notes.md" in ripstop("show", run_id).stdout
     undone = json.loads(ripstop("undo-files", run_id, "--yes", "--json").stdout)
     assert undone["restored"] == ["collab/notes.md"] and notes.read_text() == "mine"
+
+
+def test_undo_files_says_that_it_was_done_already(delivered: str) -> None:
+    ripstop("undo-files", delivered, "--yes")
+    again = ripstop("undo-files", delivered)
+    assert again.exit_code == 0 and "as it was before the run already" in again.stdout
+    named = ripstop("undo-files", delivered, "style.css", "--yes")
+    assert named.exit_code == 2 and "as it was before the run already" in named.stderr

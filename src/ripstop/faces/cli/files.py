@@ -8,12 +8,13 @@ import click
 from ripstop.text.plurals import count
 
 from .options import Options, resolve_run, shared_options
-from .terminal import confirm, say, say_json
+from .terminal import can_ask, confirm, say, say_json
 
 if TYPE_CHECKING:
     from ripstop.tools.snapshots.run_files import FileChange, FileChanges
 
 DECLINED = 1
+_UNDONE = "is as it was before the run already."
 
 
 @click.command("undo-files", short_help="Bring back files that a run removed or changed.")
@@ -52,6 +53,8 @@ async def _undo(options: Options, named: str, paths: tuple[str, ...], yes: bool)
             if options.as_json:
                 say_json({"run": run_id, "restored": [], "kept": {}})
             return 0
+        if not yes and (options.as_json or not can_ask()):
+            raise click.UsageError("Nothing was changed. Add --yes to bring files back without being asked.")
         if not yes and not confirm(f"Bring back {count(len(chosen), 'file')} in {found.workspace}?"):
             return DECLINED
         kept = await undo_files(engine, run_id, [one.path for one in chosen])
@@ -66,6 +69,8 @@ async def _undo(options: Options, named: str, paths: tuple[str, ...], yes: bool)
 
 def _chosen(found: "FileChanges", paths: tuple[str, ...]) -> "list[FileChange]":
     known = {one.path: one for one in found.changes}
+    if undone := [path for path in paths if path in found.undone]:
+        raise click.UsageError(f"{undone[0]!r} {_UNDONE}")
     if unknown := [path for path in paths if path not in known]:
         raise click.UsageError(f"The run neither removed nor changed {unknown[0]!r}.")
     if paths:
@@ -79,6 +84,8 @@ def _tell(found: "FileChanges", chosen: "list[FileChange]") -> None:
     elif not found.is_on_record:
         say("No change of a file is on record here. If it worked long ago, on another machine or in a folder that has")
         say("been moved since, what it changed is not known.")
+    elif not found.changes and found.undone:
+        say(f"What the run removed or changed {_UNDONE}")
     elif not found.changes:
         say("The run removed or changed no file that was there before it.")
     for one in found.changes:

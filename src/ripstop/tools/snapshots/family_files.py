@@ -42,7 +42,9 @@ class FamilyFiles:
         found = self._found(noted)
         changes = sorted((change for change, _ in found.values()), key=lambda one: one.path)
         is_on_record = any(one.is_on_record for _, one in noted)
-        return FileChanges(str(self._members[0].files.workspace), _problem(noted), tuple(changes), is_on_record)
+        undone = sorted(path for path, done in self._done(noted).items() if path not in found and not _is_same(done))
+        workspace = str(self._members[0].files.workspace)
+        return FileChanges(workspace, _problem(noted), tuple(changes), is_on_record, tuple(undone))
 
     def undo(self, paths: Iterable[str]) -> dict[str, str]:
         """Bring files back as they were before the family changed them, as `RunFiles.undo` does."""
@@ -60,22 +62,23 @@ class FamilyFiles:
         """What is noted of each member, the first snapshot first."""
         return sorted(((member, member.files.noted()) for member in self._members), key=lambda one: one[1].at)
 
-    def _found(self, noted: list[tuple[Member, NotedFiles]]) -> dict[str, tuple[FileChange, tuple[Member, str]]]:
-        """The changes, each with the member that knows what was there and its own path for it."""
-        made: dict[str, int] = {}
-        for member, one in noted:
-            for path in one.made:
-                made.setdefault(member.below + path, one.at)
+    def _done(self, noted: list[tuple[Member, NotedFiles]]) -> dict[str, list[_Change]]:
+        """What the members did to each file that was the user's, the first change first."""
+        made = _first_made(noted)
         by_path: dict[str, list[_Change]] = {}
         for member, one in noted:
             for path, (before, left, now) in one.files.items():
                 if made.get(member.below + path, one.at) >= one.at:
                     by_path.setdefault(member.below + path, []).append(_Change(member, path, before, left, now))
+        return by_path
+
+    def _found(self, noted: list[tuple[Member, NotedFiles]]) -> dict[str, tuple[FileChange, tuple[Member, str]]]:
+        """The changes, each with the member that knows what was there and its own path for it."""
+        made = _first_made(noted)
         found: dict[str, tuple[FileChange, tuple[Member, str]]] = {}
-        for path, changed in by_path.items():
+        for path, changed in self._done(noted).items():
             first = changed[0]
-            is_undone = first.before.is_like(first.now) or all(one.before.is_like(one.left) for one in changed)
-            if not is_undone:
+            if not first.before.is_like(first.now) and not _is_same(changed):
                 change = first.member.files.change(path, first.before, first.now, _is_theirs(changed))
                 found[path] = change, (first.member, first.path)
         for member, one in noted:
@@ -85,6 +88,20 @@ class FamilyFiles:
                     listed = FileChange(path, change.what, change.can_be_undone, change.since)
                     found.setdefault(path, (listed, (member, change.path)))
         return found
+
+
+def _first_made(noted: list[tuple[Member, NotedFiles]]) -> dict[str, int]:
+    """When files that were not there before were made first, by the snapshot of the member that made them."""
+    made: dict[str, int] = {}
+    for member, one in noted:
+        for path in one.made:
+            made.setdefault(member.below + path, one.at)
+    return made
+
+
+def _is_same(changed: Sequence[_Change]) -> bool:
+    """Whether each of them left what it found."""
+    return all(one.before.is_like(one.left) for one in changed)
 
 
 def _is_theirs(changed: Sequence[_Change]) -> bool:

@@ -126,6 +126,8 @@ class FileChanges(Struct, frozen=True):
     changes: tuple[FileChange, ...] = ()
     is_on_record: bool = False
     """Whether anything is known here: nothing is if the run changed no file, or did so elsewhere."""
+    undone: tuple[str, ...] = ()
+    """Files that the run removed or changed, and that are again what they were before it."""
 
 
 class DifferingFile(Struct, frozen=True):
