@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.tools.snapshots import run_files
 from tests.walks.delivery import deliver, ripstop
 
 OLD = "body { color: black }\n"
@@ -110,6 +111,30 @@ def test_undo_files_of_a_run_brings_back_what_its_children_changed(
     assert "changed collab/notes.md" in ripstop("show", run_id).stdout
     undone = json.loads(ripstop("undo-files", run_id, "--yes", "--json").stdout)
     assert undone["restored"] == ["collab/notes.md"] and notes.read_text() == "mine"
+
+
+@pytest.mark.parametrize("state", ["/dev/null/state", None])
+def test_a_run_whose_files_could_not_be_kept_says_so_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("style.css").write_text(OLD)
+    with monkeypatch.context() as without:
+        if state:
+            without.setattr(run_files, "state_folder", lambda: Path(state))
+        else:
+            without.setattr(run_files, "state_folder", lambda: None)
+        _, result = deliver()
+    report = Path(".cowork/artifacts/delivery_report.md").read_text()
+    why = "/dev/null: File exists" if state else "neither HOME nor XDG_STATE_HOME"
+    for told in (
+        ripstop("show", result["run"]).stdout,
+        ripstop("undo-files", result["run"]).stdout,
+        report,
+    ):
+        said = " ".join(told.split())
+        assert "were not kept before the run could change them" in said and why in said
+        assert "another machine" not in said
 
 
 def test_undo_files_says_that_it_was_done_already(delivered: str) -> None:

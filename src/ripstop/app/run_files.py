@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from ripstop.engine.engine import Engine
 from ripstop.engine.performers import Refused, TryAgain
-from ripstop.kernel.errors import UsageError
+from ripstop.kernel.errors import RipstopError, UsageError
 from ripstop.kernel.events import Started
 from ripstop.tools.snapshots.family_files import FamilyFiles, Member
 from ripstop.tools.snapshots.run_files import FileChanges, RunFiles
@@ -77,20 +77,28 @@ async def _members(engine: Engine, run_id: str) -> list[Member]:
     view = await engine.look(run_id)
     _, started = await _began(engine, run_id)
     workspace = run_workspace(run_id, view.run.settings)
-    members = [Member(await _files(engine, run_id, str(workspace)), "")]
+    members = [Member(await _files(engine, run_id, str(workspace), view.run.unkept), "")]
     top = started.settings.workspace
     for info in await engine.descendants(run_id) if top else ():
         _, child = await _began(engine, info.run_id)
         below = child.settings.workspace.removeprefix(top)  # theirs is its own, or a folder in it
         if child.settings.workspace.startswith(top) and (not below or below.startswith("/")):
-            files = await _files(engine, info.run_id, f"{workspace}{below}")
+            files = await _files(engine, info.run_id, f"{workspace}{below}", await _unkept(engine, info.run_id))
             members.append(Member(files, f"{below.strip('/')}/" if below else ""))
     return members
 
 
-async def _files(engine: Engine, run_id: str, workspace: str) -> RunFiles:
+async def _files(engine: Engine, run_id: str, workspace: str, unkept: str) -> RunFiles:
     at, _ = await _began(engine, run_id)
-    return RunFiles(Path(workspace), run_id, at)
+    return RunFiles(Path(workspace), run_id, at, unkept=unkept)
+
+
+async def _unkept(engine: Engine, run_id: str) -> str:
+    """Why files were not kept before a descendant could change them; empty also for one that cannot be read."""
+    try:
+        return (await engine.look(run_id)).run.unkept
+    except RipstopError:
+        return ""
 
 
 async def _began(engine: Engine, run_id: str) -> tuple[int, Started]:

@@ -199,7 +199,7 @@ def _is_known_good(event: Event) -> bool:
             and (not answer.calls or all(_is_good_call(call) for call in answer.calls))
         )
     if type(answer) is ToolReturned:
-        return is_plain(answer.value)
+        return is_plain(answer.value) and type(answer.unkept) is str
     if type(answer) is Failed:
         return (
             type(answer.reason) is str

@@ -220,6 +220,8 @@ class ToolReturned(Effect, tag="tool_returned", frozen=True):
     """What a tool returned, as JSON can hold it."""
 
     value: Any = None
+    unkept: str = ""
+    """Why the files that it could change were not kept before; empty: they were, or it changes none."""
 
 
 # A person

@@ -24,6 +24,7 @@ from .effects import (
     Say,
     SetTimer,
     StartRun,
+    ToolReturned,
 )
 from .errors import RunNotFound
 from .events import (
@@ -196,17 +197,8 @@ def _open(run: Run[S], command: Command, state: S, at: int) -> Open:
 
 
 def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answered, record: Record) -> Run[S]:
-    number, answer, spent = record.number, event.answer, run.spent
-    if event.retries:
-        spent = replace(spent, usage=spent.usage.plus(event.retried))
-    if type(answer) is AgentReplied:
-        spent = replace(spent, usage=spent.usage.plus(answer.usage))
-        if (found := gaps(run.limits, answer)) and event.to not in run.late:  # a late answer cannot say so
-            run = replace(run, gaps=run.gaps.union(found))
-    elif type(answer) is RunFinished:
-        run, spent = _after_child(run, event.to, answer, spent)
-    elif type(answer) is Failed:
-        spent = replace(spent, usage=spent.usage.plus(answer.usage))
+    number, answer = record.number, event.answer
+    run, spent = _reported(run, event)
     if event.to in run.late:
         return _answered_late(run, event, number, spent)
     opened = _without(run.open, event.to)
@@ -226,6 +218,24 @@ def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answere
         held = after_copy_answered(run.held, answer)
         run, work = replace(run, held=held), _work_again(run, opened, record.at)
     return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
+
+
+def _reported(run: Run[S], event: Answered) -> tuple[Run[S], Spent]:
+    """What an answer says beside the answer, also a late one: above all what it cost."""
+    answer, spent = event.answer, run.spent
+    if event.retries:
+        spent = replace(spent, usage=spent.usage.plus(event.retried))
+    if type(answer) is AgentReplied:
+        spent = replace(spent, usage=spent.usage.plus(answer.usage))
+        if (found := gaps(run.limits, answer)) and event.to not in run.late:  # a late answer cannot say so
+            run = replace(run, gaps=run.gaps.union(found))
+    elif type(answer) is RunFinished:
+        return _after_child(run, event.to, answer, spent)
+    elif type(answer) is Failed:
+        spent = replace(spent, usage=spent.usage.plus(answer.usage))
+    elif type(answer) is ToolReturned and answer.unkept:
+        run = replace(run, unkept=run.unkept or answer.unkept)
+    return run, spent
 
 
 def _after_child(run: Run[S], to: int, answer: RunFinished, spent: Spent) -> tuple[Run[S], Spent]:
@@ -524,6 +534,7 @@ def _forked(run: Run[S], run_id: str, event: Forked, at: int) -> Run[S]:
         asks_about_verdict=run.asks_about_verdict if asked else 0,
         resuming=False,
         held=HeldRun("", 0, said=ASK) if event.in_doubt else run.held,
+        unkept="",
     )
 
 

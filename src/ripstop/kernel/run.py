@@ -350,6 +350,8 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """What is known since its journal was put back from a copy; `None`: it never was."""
     marks: tuple[tuple[int, str], ...] = ()
     """(record, what keys of calls that are asked for after it end with): a tuple, because most runs have none."""
+    unkept: str = ""
+    """Why the user's files were not kept before the first call for which they were not."""
 
     @property
     def is_settled(self) -> bool:

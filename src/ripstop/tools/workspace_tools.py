@@ -17,6 +17,7 @@ import msgspec
 
 from ripstop.engine.performers import Kind, Refused, Request, ToolSpec, TryAgain
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
+from ripstop.kernel.events import Answered
 from ripstop.tools.commands.allow_list import as_list
 from ripstop.tools.commands.mounts import CommandFolders
 from ripstop.tools.commands.runner import CommandResult, SandboxedPrograms
@@ -66,6 +67,9 @@ CHANGED = "changed_files"
 """In what `run_command` returns: files that are others after it; null if it is not known, left out if none is."""
 MOST_CHANGED = 20
 """Of them that are named."""
+NO_PLACE = "This user has no folder for what ripstop keeps: neither HOME nor XDG_STATE_HOME is set."
+MAX_REASON = 500
+"""Characters of why files were not kept."""
 MOST_HISTORIES = 64
 """Runs whose files are known in a process at a time."""
 
@@ -101,7 +105,11 @@ class FileTools:
             return await toolbox.perform(request)
         async with self._noted(request) as noting:
             answer = await toolbox.perform(request)
-        return _with_changes(answer, noting.changed) if request.command.tool == COMMAND else answer
+        if request.command.tool == COMMAND:
+            answer = _with_changes(answer, noting.changed)
+        if noting.unkept and isinstance(answer, ToolReturned):
+            answer = msgspec.structs.replace(answer, unkept=noting.unkept)
+        return answer
 
     async def probe(self, request: Request) -> Answer | None:
         return await self._toolbox(request).probe(request)
@@ -114,7 +122,7 @@ class FileTools:
     async def _noted(self, request: Request) -> "AsyncIterator[_NotedCall]":
         """Have a snapshot of the user's files before a call changes them, and note what it left.
 
-        Without a place for snapshots the call is made all the same; what it did is then not known.
+        Without a place for snapshots the call is made all the same; what it did is then not known, and `unkept` says why.
         """
         assert isinstance(request.command, CallTool)
         files = Files(workspace_of(request), request.command.agent, _shared(request))
@@ -123,6 +131,7 @@ class FileTools:
             await asyncio.to_thread(noting.begin)
         except (Refused, TryAgain, OSError) as error:
             logger.warning("Cannot take a snapshot for %s: %s", request.run_id, error)
+            noting.unkept = _reason(error)
             yield noting
             return
         try:
@@ -140,10 +149,17 @@ class FileTools:
         return self._histories[key]
 
 
+def _reason(error: Exception) -> str:
+    said = f"{error.filename}: {error.strerror}." if isinstance(error, OSError) and error.filename else str(error)
+    return said[:MAX_REASON]
+
+
 async def run_files(request: Request) -> RunFiles:
     """What the run of a request did to files that were there before it."""
     records = await request.history()
-    return RunFiles(workspace_of(request), request.run_id, records[0].at if records else 0)
+    answers = (one.event.answer for one in records if isinstance(one.event, Answered))
+    unkept = next((one.unkept for one in answers if isinstance(one, ToolReturned) and one.unkept), "")
+    return RunFiles(workspace_of(request), request.run_id, records[0].at if records else 0, unkept=unkept)
 
 
 class _NotedCall:
@@ -157,10 +173,13 @@ class _NotedCall:
         self._before: Stamps | None = None
         self.changed: list[str] | None = None
         """Files that are others since, whoever wrote them. None: it is not known."""
+        self.unkept = ""
+        """Why there is no snapshot; empty: there is one, or it says so itself."""
 
     def begin(self) -> None:
         self._begun = self._history.begin(self._files.roots)
         self._before = self._history.stamps(self._files.roots) if self._is_command else None
+        self.unkept = "" if self._begun else NO_PLACE
 
     def end(self, path: object) -> None:
         """`path`: the argument of the call, if it has one."""

@@ -55,6 +55,7 @@ MOST_NAMED = 5
 """Files that cannot be listed and are named."""
 REPLACED = "before-undo"
 _DROPPED = f"Its snapshot is no longer kept: a workspace has those of its last {MOST_SNAPSHOTS} runs."
+_UNKEPT = "The files were not kept before the run could change them, so they cannot be brought back."
 _DAMAGED = "What is kept of its files is damaged."
 _SNAPSHOT, _LEFT, _BEGUN = ".snapshot.json", ".left.json", ".begun"
 Value = TypeVar("Value")
@@ -154,10 +155,11 @@ class SinceSnapshot(Struct, frozen=True):
 class RunFiles:
     """The files of one run in one workspace."""
 
-    def __init__(self, workspace: Path, run_id: str, began: int, folder: Path | None = None) -> None:
+    def __init__(self, workspace: Path, run_id: str, began: int, folder: Path | None = None, unkept: str = "") -> None:
         """Args:
         began: The time of the run's first record: an id can be used again in another journal.
         folder: Where snapshots are kept; left out: in the user's state folder.
+        unkept: Why no snapshot was taken before a call, by the journal: there may have been no place to note it.
         """
         is_path = "\0" not in str(workspace)  # a journal of somebody else can name anything
         self.workspace = Path(os.path.realpath(workspace)) if is_path else workspace
@@ -166,6 +168,7 @@ class RunFiles:
         state = (folder or state_folder()) if is_path else None
         place = hashlib.sha256(str(self.workspace).encode(errors="surrogatepass")).hexdigest()[:24]
         self._folder = state / "snapshots" / place if state else None
+        self._unkept = unkept and f"{_UNKEPT} {unkept}"
         self._last: Snapshot | None = None
         """The snapshot as it was last read; it only ever gets more folders."""
 
@@ -245,14 +248,15 @@ class RunFiles:
             folder = stack.enter_context(self._locked())
             workspace = stack.enter_context(self._workspace()) if folder is not None else None
             if folder is None:
-                return NotedFiles()
+                return NotedFiles(problem=self._unkept)
             at, left = self._taken_at(folder), self._left(folder)
+            problem = left.problem or self._unkept
             if workspace is None:
                 gone = f"{self.workspace} is not there, or cannot be opened, so what became of its files is not known."
-                return NotedFiles(at, gone if at else left.problem)
+                return NotedFiles(at, gone if at else problem)
             files = {path: (before, now, _state(workspace, path)) for path, (before, now) in left.files.items()}
             unnoted = self._unnoted(folder, workspace, left) if self._has_died(folder) else []
-            return NotedFiles(at, left.problem, files, frozenset(left.made), tuple(unnoted))
+            return NotedFiles(at, problem, files, frozenset(left.made), tuple(unnoted))
 
     def _taken_at(self, folder: int) -> int:
         try:
@@ -267,7 +271,7 @@ class RunFiles:
             snapshot = self._snapshot(folder) if folder is not None else None
             workspace = stack.enter_context(self._workspace()) if snapshot else None
             if snapshot is None or workspace is None:
-                return SinceSnapshot("No snapshot was taken.")
+                return SinceSnapshot(self._unkept or "No snapshot was taken.")
             if snapshot.problem:
                 return SinceSnapshot(snapshot.problem)
             try:
