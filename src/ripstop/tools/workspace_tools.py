@@ -122,7 +122,7 @@ class FileTools:
     async def _noted(self, request: Request) -> "AsyncIterator[_NotedCall]":
         """Have a snapshot of the user's files before a call changes them, and note what it left.
 
-        Without a place for snapshots the call is made all the same; what it did is then not known, and `unkept` says why.
+        Without a place for snapshots the call is made all the same. What it did is not known then; `unkept` says why.
         """
         assert isinstance(request.command, CallTool)
         files = Files(workspace_of(request), request.command.agent, _shared(request))
