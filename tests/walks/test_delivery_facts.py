@@ -146,7 +146,9 @@ def test_a_change_is_not_lost_where_a_stage_asks_for_a_restart(tmp_path: Path) -
     assert code == 0, result
     told = prompts_of(result["run"])
     assert told and all("make it red" in one and "a typing error" in one for one in told)
-    assert "| the change is made: make it red | 1 code file differs | yes |" in artifact("delivery_report.md")
+    assert "| the change is made: make it red | 1 code file differs: style.css | not checked |" in artifact(
+        "delivery_report.md"
+    )
 
 
 def test_a_change_is_not_lost_when_its_run_is_cancelled(tmp_path: Path) -> None:
@@ -166,9 +168,32 @@ def test_a_modify_that_changes_only_documents_has_changed_something(tmp_path: Pa
     assert deliver()[0] == 0
     model = write_script(tmp_path, coding(("write_file", {"path": "README.md", "content": "# How to use it\n"})))
     code, result = pass_all(*answer_of("--model", model, "modify", "--from", "coding", "write a README", "--yes"))
-    assert code == 0 and result["because"].startswith("Delivered."), result
-    claim = "| the change is made: write a README | no code file differs, but 1 other file does | yes |"
-    assert claim in artifact("delivery_report.md")
+    found = "no code file differs, but 1 other file does: README.md"
+    assert code == 0, result
+    assert result["because"].startswith(f"Delivered. Since the change was asked for, {found}. The report is ")
+    assert f"| the change is made: write a README | {found} | not checked |" in artifact("delivery_report.md")
+
+
+def test_a_modify_that_changes_only_white_space_says_so(tmp_path: Path) -> None:
+    assert deliver()[0] == 0
+    blank = ("write_file", {"path": "app.js", "content": Path("app.js").read_text().replace("\n", " \n", 1)})
+    model = write_script(tmp_path, coding(blank))
+    code, result = pass_all(*answer_of("--model", model, "modify", "--from", "coding", "make it black", "--yes"))
+    found = "1 code file differs, in white space only: app.js"
+    assert code == 0 and f"Since the change was asked for, {found}." in result["because"], result
+    assert f"| the change is made: make it black | {found} | not checked |" in artifact("delivery_report.md")
+
+
+def test_white_space_in_a_file_that_an_earlier_run_has_changed_is_not_all_that_differs(tmp_path: Path) -> None:
+    assert deliver()[0] == 0
+    changed = ("write_file", {"path": "app.js", "content": "// black\n"})
+    model = write_script(tmp_path, [*coding(changed)], "first.jsonl")
+    _, first = answer_of("--model", model, "modify", "--from", "coding", "make it black", "--yes")
+    Path("app.js").write_text("// black\n")
+    assert ripstop("cancel", first["run"]).exit_code == 0
+    blank = ("write_file", {"path": "app.js", "content": "//  black\n"})
+    code, result = pass_all(*answer_of("--model", write_script(tmp_path, coding(blank)), "resume"))
+    assert code == 0 and "Since the change was asked for, 1 code file differs: app.js." in result["because"], result
 
 
 def test_a_delivery_that_was_sent_back_has_changed_what_it_wrote_before_and_after(tmp_path: Path) -> None:

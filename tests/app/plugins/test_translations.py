@@ -264,7 +264,12 @@ def test_sentences_of_styles_are_known_with_what_they_name(said: str, told: str)
         ("the code is what a person has reviewed", "代码与人审阅过的一致"),
         ("changed since: a.py, b.py and 3 more", "此后改动过：a.py, b.py 等，另有 3 个"),
         ("the code was changed since it was kept back", "被退回之后代码有改动"),
-        ("no code file differs, but 2 other files do", "没有代码文件不同，但另有 2 个文件不同"),
+        (
+            "no code file differs, but 2 other files do: a.md, b.md",
+            "没有代码文件不同，但另有 2 个文件不同：a.md, b.md",
+        ),
+        ("1 code file differs, in white space only: a.js", "1 个代码文件不同，但仅有空白不同：a.js"),
+        ("12 code files differ: a.js, b.js and 10 more", "12 个代码文件不同：a.js, b.js 等，另有 10 个"),
         ("every file of the plan exists", "计划中的文件都在"),
         ("2 of 3 with all their files", "3 个任务中 2 个的文件齐全"),
     ],

@@ -279,9 +279,30 @@ def test_a_change_that_left_no_trace_is_said() -> None:
     }
     tell(story, FINISHED, CLOSED)
     assert ended(story).because.startswith(UNCHANGED)
-    story = modified(changed_files=("a.js",))
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        ({"changed_files": ("a.js",)}, "1 code file differs: a.js"),
+        ({"changed_files": tuple("abcdefghijkl")}, "12 code files differ: a, b, c, d, e, f, g, h, i, j and 2 more"),
+        ({"changed_files": ("a.js",), "in_white_space": ("a.js",)}, "1 code file differs, in white space only: a.js"),
+        (
+            {"changed_files": ("a.js", "b.js"), "in_white_space": ("a.js",), "other_files": ("c.md",)},
+            "2 code files differ: a.js, b.js",
+        ),
+        (
+            {"changed_files": (), "other_files": ("notes.txt",)},
+            "no code file differs, but 1 other file does: notes.txt",
+        ),
+    ],
+)
+def test_files_that_differ_do_not_show_that_a_change_is_made(facts: dict[str, Any], found: str) -> None:
+    story = modified(**facts)
+    shown = {"claimed": "the change is made: a red page", "shown": found, "holds": None}
+    assert arguments(story)["report"]["shown"][-1] == shown and arguments(story)["ends_change"] is True
     tell(story, FINISHED, CLOSED)
-    assert ended(story).because.startswith("Delivered.")
+    assert ended(story).because.startswith(f"Delivered. Since the change was asked for, {found}. The report is ")
 
 
 def test_a_change_that_an_earlier_run_was_asked_for_is_told_and_judged() -> None:

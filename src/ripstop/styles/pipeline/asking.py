@@ -132,13 +132,14 @@ def _feedback(review: Review) -> ReviewFeedback:
 def _finish(state: PipelineState, command: CallTool) -> FinishStageCall:
     stage, change = state.here, change_of(state)
     is_finished = not (state.goto or state.kept_back)
+    is_refuted = change is not None and change.holds is False
     return FinishStageCall(
         stage=stage.name,
         products=stage.products,
         writes_code=stage.writes_code,
         report=None if stage.kind == "work" else _report(state, command),
         is_finished=is_finished,
-        ends_change=is_finished and stage == state.definition.stages[-1] and (change is None or change.holds is True),
+        ends_change=is_finished and not is_refuted and stage == state.definition.stages[-1],
     )
 
 

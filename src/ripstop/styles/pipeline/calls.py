@@ -249,6 +249,10 @@ class ProjectFacts(Struct, frozen=True):
     """Likewise, since a change was asked for. None: `changed_files` has it."""
     tasks_without_files: int = 0
     """Completed tasks that name no file, so that nothing can be looked at for them."""
+    in_white_space: tuple[str, ...] = ()
+    """Code that differs from what it was in nothing but white space."""
+    other_files: tuple[str, ...] = ()
+    """Files that differ from what they were before the run and are not code, such as documents."""
 
 
 class CheckedStage(Struct, frozen=True):
@@ -265,8 +269,6 @@ class ShownCode(Struct, frozen=True):
     """How many differ."""
     code: dict[str, str] = {}
     """All code as it is then: hashes by path."""
-    others: int = 0
-    """How many of the files that differ are not code, such as documents."""
 
 
 class FinishedStage(Struct, frozen=True, omit_defaults=True):

@@ -575,10 +575,10 @@ def after_closing(step: Step[PipelineState], answer: Answer) -> None:
 
 def _how_delivered(state: PipelineState) -> str:
     if state.here.kind == "delivery":
-        change = change_of(state)
-        if change and not change.holds:
-            return f"{UNCHANGED} The report is .cowork/{DELIVERY_REPORT}."
-        return f"Delivered. The report is .cowork/{DELIVERY_REPORT}."
+        change, how = change_of(state), "Delivered."
+        if change:
+            how = UNCHANGED if change.holds is False else f"Delivered. Since the change was asked for, {change.shown}."
+        return f"{how} The report is .cowork/{DELIVERY_REPORT}."
     return "All stages are finished."
 
 

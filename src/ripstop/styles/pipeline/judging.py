@@ -175,8 +175,7 @@ def checks_of_review(facts: ProjectFacts | None) -> list[Shown]:
     if facts is None or facts.since_review is None:
         return []
     files = facts.since_review
-    more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
-    found = f"changed since: {', '.join(files[:MAX_NAMED])}{more}" if files else "no code file was changed since"
+    found = f"changed since: {_named(files)}" if files else "no code file was changed since"
     return [Shown("the code is what a person has reviewed", found, not files)]
 
 
@@ -202,18 +201,29 @@ def _differing(files: int) -> str:
     return some if files else "no code file differs"
 
 
+def _named(files: Sequence[str]) -> str:
+    more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
+    return f"{', '.join(files[:MAX_NAMED])}{more}"
+
+
 def change_of(state: PipelineState) -> Shown | None:
-    """Whether a change that a person asked for has left a trace in the code; none if that is not known."""
+    """Whether a change that a person asked for has left a trace; none if that is not known.
+
+    That files differ does not show that the change is made. That none does shows that it is not.
+    """
     facts = state.found.facts if state.found else None
     if state.change is None or facts is None or facts.changed_files is None:
         return None
     changed = facts.changed_files if facts.since_start is None else facts.since_start
-    files, others = len(changed), state.shown_code.others
     what = state.change.strip().split("\n", maxsplit=1)[0][:100] or "a change"
-    found = _differing(files)
-    if not files and others:
-        found = f"{found}, but 1 other file does" if others == 1 else f"{found}, but {others} other files do"
-    return Shown(f"the change is made: {what}", found, bool(files or others))
+    found, others = _differing(len(changed)), facts.other_files
+    if changed:
+        blank = ", in white space only" if set(changed) <= set(facts.in_white_space) else ""
+        found = f"{found}{blank}: {_named(changed)}"
+    elif others:
+        how = "but 1 other file does" if len(others) == 1 else f"but {len(others)} other files do"
+        found = f"{found}, {how}: {_named(others)}"
+    return Shown(f"the change is made: {what}", found, None if changed or others else False)
 
 
 def stage_to_mend(pipeline: Pipeline, judging: str) -> str:

@@ -18,7 +18,16 @@ MAX_DRAFT = 60_000
 MAX_FILES = 200
 MAX_FACTS = 100
 """Entries of one list of facts."""
-IF_ANY = ("empty_files", "planned_files", "tasks_marked", "since_review", "since_start", "tasks_without_files")
+IF_ANY = (
+    "empty_files",
+    "planned_files",
+    "tasks_marked",
+    "since_review",
+    "since_start",
+    "tasks_without_files",
+    "in_white_space",
+    "other_files",
+)
 """Facts that agents are told only if there is something to tell."""
 MAX_FEEDBACK = 30_000
 """Characters of all feedback but the latest words of a person."""

@@ -44,6 +44,7 @@ from .calls import (
     OpenedProject,
     OpenProjectCall,
     ProjectAnswer,
+    ProjectFacts,
     ReportCall,
     ShowCodeCall,
     ShownCode,
@@ -60,7 +61,7 @@ from .definition import DELIVERY_REPORT
 from .items import mark_state, new_mark, relink
 from .models import CodeFile, CompletionMark, InvalidData
 from .reports import add_feedback, feedback_for, report_text
-from .store import ARTIFACTS, COWORK, DATA, LOGS, CoworkFolder, as_data, missing_file, project_locks
+from .store import ARTIFACTS, COWORK, DATA, LOGS, CoworkFolder, as_data, missing_file, project_locks, sha_of
 
 MAX_INPUT = 60_000
 """Characters of an input that a stage is given."""
@@ -331,7 +332,8 @@ def _checked(path: str, text: str) -> bytes:
 # Checking
 
 
-def check_stage(folder: CoworkFolder, call: CheckStageCall) -> CheckedStage:
+def check_stage(folder: CoworkFolder, call: CheckStageCall, files: RunFiles | None = None) -> CheckedStage:
+    """`files`: those of a run whose product is judged, of which it is found how they differ."""
     found = find(folder)
     needs_code = call.writes_code or call.kind == "delivery"
     problems = output_problems(folder, call.outputs, found, needs_code)
@@ -340,7 +342,42 @@ def check_stage(folder: CoworkFolder, call: CheckStageCall) -> CheckedStage:
         for before in (call.code_before, call.code_reviewed, call.code_at_start)
     )
     facts = replace(found.facts, changed_files=changed, since_review=reviewed, since_start=started)
+    if files is not None:
+        before = (call.code_before if started is None else call.code_at_start) or {}
+        facts = _with_differences(folder, facts, found, _differing(files), before)
     return CheckedStage(tuple(problems), facts)
+
+
+def _differing(files: RunFiles) -> tuple[DifferingFile, ...]:
+    """Without a snapshot the work goes on: that code differs is known by its hashes."""
+    try:
+        return files.since_snapshot(MAX_COMPARED).files
+    except (Refused, TryAgain, OSError) as error:
+        logger.warning("Cannot compare %s with its snapshot: %s", files.workspace, error)
+        return ()
+
+
+def _with_differences(
+    folder: CoworkFolder,
+    facts: ProjectFacts,
+    found: Findings,
+    differing: Sequence[DifferingFile],
+    before: Mapping[str, str],
+) -> ProjectFacts:
+    """`before`: the code that is compared with. An earlier run may have changed it, so the snapshot can be of other."""
+    listed = {one.path for one in list_files(folder.project).files}  # without caches and what is hidden
+    planned = frozenset(found.code.planned)
+    return replace(
+        facts,
+        in_white_space=tuple(one.path for one in differing if _is_in_white_space(one, before.get(one.path, ""))),
+        other_files=tuple(one.path for one in differing if one.path in listed and not is_code(one.path, planned)),
+    )
+
+
+def _is_in_white_space(one: DifferingFile, before: str) -> bool:
+    if one.before is None or one.now is None or sha_of(one.before) != before:
+        return False
+    return b"".join(one.before.split()) == b"".join(one.now.split())
 
 
 # Showing
@@ -357,9 +394,7 @@ def show_code(folder: CoworkFolder, files: RunFiles, call: ShowCodeCall) -> Show
     whole = f"{LOGS}/{call.stage}{CHANGES}"
     shown = difference_of(differing, since.problem, f"{COWORK}/{whole}")
     folder.write(whole, as_data(whole, shown.whole[:MAX_WHOLE]), call.stage, "show")
-    listed = {one.path for one in list_files(folder.project).files}  # without caches and what is hidden
-    others = sum(one.path in listed and not is_code(one.path) for one in differing)
-    return ShownCode(shown.text, len(differing), possible_code(folder.project), others)
+    return ShownCode(shown.text, len(differing), possible_code(folder.project))
 
 
 def _without_snapshot(project: Path, path: str, before: Mapping[str, str]) -> DifferingFile:
@@ -447,7 +482,8 @@ class Projects:
         return await self._work(request, lambda folder: write_files(folder, request.run_id, call))
 
     async def check(self, request: Request, call: CheckStageCall) -> CheckedStage:
-        return await self._work(request, lambda folder: check_stage(folder, call))
+        files = None if call.kind == "work" else await run_files(request)
+        return await self._work(request, lambda folder: check_stage(folder, call, files))
 
     async def show(self, request: Request, call: ShowCodeCall) -> ShownCode:
         files = await run_files(request)
