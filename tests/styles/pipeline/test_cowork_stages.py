@@ -476,6 +476,30 @@ def test_empty_files_of_the_plan_are_named_and_a_folder_counts_by_what_is_in_it(
     assert (facts["planned_files"], facts["tasks"], facts["tasks_marked"]) == (3, [0, 2], 1)
 
 
+def test_the_records_of_a_project_are_no_files_of_its_plan(desk: ProjectDesk) -> None:
+    opened(desk)
+    data = valid_data()
+    data[PLAN]["tasks"][0] |= {"files_to_create": [".cowork/data/requirements.json"], "status": "completed"}
+    desk.put(PLAN, data[PLAN])
+    desk.put_valid(REQUIREMENTS)
+    facts = desk.own("cowork_check", stage="x")["facts"]
+    assert facts["missing_files"] == [".cowork/data/requirements.json"] and facts["tasks"] == [0, 2]
+    assert any("cannot be the path of a file" in one for one in facts["unchecked"])
+
+
+@pytest.mark.parametrize("nothing", ["\n \n", "\u200b", "\ufeff\n", "\u3000\u2060 "])
+def test_a_file_in_which_a_person_sees_nothing_is_empty(desk: ProjectDesk, nothing: str) -> None:
+    opened(desk)
+    data = valid_data()
+    data[PLAN]["tasks"][0]["files_to_create"] = ["app.js"]
+    desk.put(PLAN, data[PLAN])
+    desk.code("app.js", nothing)
+    desk.put("artifacts/notes.md", nothing)
+    found = desk.own("cowork_check", stage="x", outputs=["artifacts/notes.md"])
+    assert (found["facts"]["empty_files"], found["facts"]["code_files"]) == (["app.js"], 0)
+    assert found["problems"] == [".cowork/artifacts/notes.md is empty."]
+
+
 def test_a_folder_with_the_name_of_a_file_of_the_plan_is_not_that_file(desk: ProjectDesk) -> None:
     opened(desk)
     data = valid_data()

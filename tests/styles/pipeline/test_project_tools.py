@@ -180,6 +180,8 @@ def test_an_update_keeps_the_name_of_a_field_in_somebody_elses_file(desk: AgentD
         ("update_task", {"id": "TASK-001", "files_to_create": ["src/"]}, "has 'src/', and it names no file"),
         ("update_task", {"id": "TASK-001", "files_to_create": ["a.js", "src/*.py"]}, "'*' makes it a pattern"),
         ("update_task", {"id": "TASK-001", "files_to_create": "src/{a,b}.py"}, "'{a,b}' makes it a pattern"),
+        ("update_task", {"id": "TASK-001", "files_to_create": "./.cowork/data/x.json"}, "the project's records"),
+        ("update_task", {"id": "TASK-001", "files_to_create": ".Cowork./x.js"}, "the project's records"),
         ("update_component", {"id": "COMP-001", "interfaces": [{"x": DEEP}]}, "nested more than 20 levels deep"),
         ("update_component", {"id": "COMP-001", "interfaces": [{"__proto__": "\x00"}]}, "control character U+0000"),
         ("update_component", {"id": "COMP-001", "interfaces": [{"\ud800": 1}]}, "cannot be written as UTF-8"),

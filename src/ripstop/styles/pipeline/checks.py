@@ -17,7 +17,7 @@ from .calls import NO_CODE, FeatureCoverage, ProjectFacts
 from .code_files import CodeListing, list_code, planned_path
 from .data_files import BY_PATH, DESIGN, FEATURES, PLAN, REQUIREMENTS, DataFile, entries_of, load, problems_in
 from .models import DesignComponent, DevelopmentTask, Feature, Requirement
-from .store import COWORK, CoworkFolder, project_locks
+from .store import COWORK, CoworkFolder, is_blank, project_locks
 
 FEWEST_COMPONENTS, MOST_COMPONENTS = 2, 6
 NOT_COVERED = "Some features are not covered"
@@ -250,7 +250,7 @@ def _file_problems(folder: CoworkFolder, path: str) -> list[str]:
         return [f"There is no {COWORK}/{path}."]
     if path in BY_PATH:
         return problems_in(BY_PATH[path], data)
-    return [] if data.strip() else [f"{COWORK}/{path} is empty."]
+    return [f"{COWORK}/{path} is empty."] if is_blank(data) else []
 
 
 # The project of a tool's call

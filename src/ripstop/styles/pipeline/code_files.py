@@ -21,6 +21,7 @@ from ripstop.tools.workspace import MAX_PARTS, enter, is_name
 
 from .calls import ListedFile
 from .models import CodeFile, DevelopmentTask
+from .store import is_blank, is_of_records
 
 MAX_LISTED = 5_000
 """Files."""
@@ -29,7 +30,7 @@ MAX_HASHED = 20_000_000
 MAX_BYTES = 200_000_000
 """Bytes of all of them."""
 MAX_BLANK = 4_096
-"""Bytes of a file that is looked into for more than white space."""
+"""Bytes of a file that is looked into for something to be seen."""
 SKIPPED = frozenset({"node_modules", "bower_components", "__pycache__", "venv", "site-packages"})
 CACHE = "CACHEDIR.TAG"
 """A folder with this file in it is a cache, by convention."""
@@ -189,13 +190,13 @@ def list_code(project: Path, tasks: Sequence[DevelopmentTask]) -> CodeListing:
 
 
 def _is_blank(project: Path, path: str, size: int) -> bool:
-    """Whether a file has nothing but white space in it. A long one, and what cannot be read, counts as more."""
+    """Whether a person would see nothing in a file. A long one, and what cannot be read, counts as more."""
     if not 0 < size <= MAX_BLANK:
         return size == 0
     try:
         *folders, name = parts_of(path)
         with opened(project, tuple(folders)) as above, opened_file(above, name) as (descriptor, _):
-            return not os.read(descriptor, MAX_BLANK + 1).strip()
+            return is_blank(os.read(descriptor, MAX_BLANK + 1))
     except (Refused, OSError):  # a folder, say
         return False
 
@@ -211,7 +212,7 @@ def _planned_sizes(project: Path, planned: Iterable[str], listed: Mapping[str, i
         elif not is_code(path) and (inside := [size for name, size in listed.items() if name.startswith(f"{path}/")]):
             found[path] = sum(inside)
         else:
-            found[path] = _size_of(project, path)
+            found[path] = _size_of(project, path) if planned_path(path) else None
     return found
 
 
@@ -259,9 +260,10 @@ def _planned(tasks: Sequence[DevelopmentTask], unchecked: list[str]) -> dict[str
 def planned_path(named: str) -> str:
     """A path as files are listed; empty for one that cannot be in the project."""
     try:
-        return "/".join(parts_of(named))
+        parts = parts_of(named)
     except Refused:
         return ""
+    return "" if is_of_records(parts) else "/".join(parts)
 
 
 def _below(folder: int, parts: tuple[str, ...], unchecked: list[str]) -> Iterator[ListedFile]:

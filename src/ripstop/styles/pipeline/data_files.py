@@ -30,7 +30,7 @@ from .models import (
     choice,
     convert_entry,
 )
-from .store import COWORK, CoworkFolder, as_json, as_text, now
+from .store import COWORK, CoworkFolder, as_json, as_text, is_of_records, now
 
 MAX_ITEMS = 500
 """Entries that tools put into one file."""
@@ -322,7 +322,12 @@ def _texts(name: str, values: list[Any]) -> list[Any]:
 
 def _check_planned(named: str) -> None:
     """Check the path of a file that a task is to make: one that can be there, or nothing would ever be delivered."""
-    parts_of(named)
+    parts = parts_of(named)
+    if is_of_records(parts):
+        raise Refused(
+            f"files_to_create has {shown(named)}, and {COWORK} has the project's records. Name files of the product.",
+            "agent",
+        )
     wrong = _PATTERN.search(named)
     if not named.strip() or named.rstrip().endswith("/") or wrong:
         why = f"{wrong[0]!r} makes it a pattern" if wrong else "it names no file"

@@ -33,7 +33,7 @@ from .models import SessionMeta
 from .parsing import default_flow, shipped_flow
 from .project import ProjectState, existing_project, find_project, mark_states, project_state, session_of, usage_errors
 from .stages import missing_inputs, products_from
-from .store import COWORK, CoworkFolder, project_locks
+from .store import COWORK, CoworkFolder, is_blank, project_locks
 
 if TYPE_CHECKING:
     from ripstop.app.application import App
@@ -200,7 +200,7 @@ def _output_problems(cowork: CoworkFolder, stage: PipelineStage) -> list[str] | 
             return None
         if path in BY_PATH:
             problems += problems_in(BY_PATH[path], data)
-        elif data is not None and not data.strip():
+        elif data is not None and is_blank(data):
             problems.append(f"{COWORK}/{path} is empty.")
     return problems
 

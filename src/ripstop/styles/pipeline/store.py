@@ -12,7 +12,7 @@
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Refused
 from ripstop.history.timeline import iso
 from ripstop.security.files import OURS, make_folder
+from ripstop.text.visible_text import without_hidden
 from ripstop.tools.shared_folder import (
     APPENDING,
     FolderLocks,
@@ -37,7 +38,7 @@ from ripstop.tools.shared_folder import (
     read_file,
     sweep,
 )
-from ripstop.tools.workspace import RESERVED
+from ripstop.tools.workspace import RESERVED, plain_name
 
 COWORK = ".cowork"
 ARTIFACTS, DATA, SESSION, LOGS, BACKUPS = "artifacts", "data", "session", "logs", "backups"
@@ -55,6 +56,16 @@ NEW_FILE = 0o644
 def now() -> str:
     """The time, as files of a project have it."""
     return iso(system_time())
+
+
+def is_blank(data: bytes) -> bool:
+    """Whether a person would see nothing in a file: white space and what is hidden are nothing."""
+    return not without_hidden(data.decode(errors="replace")).strip()
+
+
+def is_of_records(parts: Sequence[str]) -> bool:
+    """Whether a path in a project leads to its records, which are no part of the product."""
+    return plain_name(parts[0]) == COWORK
 
 
 def sha_of(data: bytes) -> str:
