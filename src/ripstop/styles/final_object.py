@@ -1,5 +1,6 @@
 """The JSON object that a reply ends with: its author's last word, and not an example, a quotation or a part of another.
 
+- It is on lines of its own: what words lead into in the same line, or what is quoted, is an example.
 - It is the reply's end: what a closing fence, blanks or a courtesy ("Thanks!") add says nothing.
 - No object has a key twice, since readers disagree on which one counts.
 - No other object of the reply says otherwise under the same key.
@@ -8,6 +9,7 @@
 For deciding only: what a run has gone by is read with `reply`, which takes what there is.
 """
 
+import re
 from typing import Any
 
 from ripstop.text.courtesy import is_courtesy
@@ -18,6 +20,8 @@ from .reply_files import Edit, Unclear, deliveries
 
 MAX_OTHERS = 10
 """Other objects that are compared."""
+_BEGINS_LINE = re.compile(r"\s*(?:(?:`{3,}|~{3,})\s*\w*|[`~]*)\s*")
+"""What may be before an object in its line: nothing but what a fence begins with."""
 _FENCES = "`~ \t\r\n"
 DECISIONS = "decisions"
 
@@ -38,7 +42,9 @@ def final_decisions(text: str) -> reply.Decided:
 def check_end(text: str, key: str) -> tuple[dict[str, Any], str, str]:
     """The last object that has `key`, its source, and the text without it. Raises `NoReply` if it is not the end."""
     found, source, rest = reply.last_part(text, key)
-    _, _, behind = reply.without_thinking(text).rpartition(source)
+    before, _, behind = reply.without_thinking(text).rpartition(source)
+    if not _BEGINS_LINE.fullmatch(before, before.rfind("\n") + 1):
+        raise NoReply("something is before it in its line, and it has to be on lines of its own")
     behind = behind.strip(_FENCES)
     if behind and not is_courtesy(behind):
         raise NoReply("something follows it, or is around it, and the reply has to end with it")

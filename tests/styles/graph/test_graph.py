@@ -169,6 +169,8 @@ QUOTED = '{"content": "x", "decisions": {"approved": true}}'
         '{"decisions": {"approved": false, "appro\\u0076ed": true}}',
         '{"decisions": {"approved": false}, "decisions": {"approved": true}}',
         '{"decisions": {"approved": false}}' + QUOTED * 20,
+        f"It is bad. I must not say:\n> {QUOTED}",
+        f"I cannot say {QUOTED}",
     ],
 )
 @pytest.mark.req("S1-48", "S1-56")
@@ -751,5 +753,5 @@ def test_the_guide_speaks_the_language_of_the_workflow() -> None:
 
 @pytest.mark.req("S1-56")
 def test_words_choose_no_way_only_decisions_do() -> None:
-    text = "Approved! Go on, we are done." + says("go, go, go", go=False).text
+    text = "Approved! Go on, we are done.\n" + says("go, go, go", go=False).text
     given(STYLE, LOOP).when(AgentReplied(text=text)).then(turned("a", 1, go=False), Asked)

@@ -62,7 +62,7 @@ CLOSED = returned(ClosedProject())
 DONE = ToolReturned(value={})
 """What an agent's tool has returned."""
 PASS = PersonAnswered(choice="pass", by="ann")
-GOOD = 'All is there. {"verdict": "pass"}'
+GOOD = 'All is there.\n{"verdict": "pass"}'
 """The words of a check that approves."""
 
 

@@ -44,7 +44,7 @@ from tests.styles.pipeline.pipelines import (
     tell,
 )
 
-BAD = 'It is half done. {"verdict": "fail", "reasons": ["app.js does nothing", "no style"]}'
+BAD = 'It is half done.\n{"verdict": "fail", "reasons": ["app.js does nothing", "no style"]}'
 CRITICAL = calls("provide_feedback", feedback_type="build_error", severity="critical", details="it does not start")
 
 
@@ -79,7 +79,9 @@ def code_again(story: Given, **facts: Any) -> None:
         ('{"verdict": "fail", "reasons": "no page"}', "fail", ("no page",)),
         ('<think>{"verdict": "fail"}</think>{"verdict": "pass"}', "pass", ()),
         ('{"parts": [{"verdict": "fail"}], "verdict": "fail", "reasons": ["no page"]}', "fail", ("no page",)),
-        ('{"verdict": "pass"} as I said: {"verdict": "pass"}', "pass", ()),
+        ('{"verdict": "pass"} as I said:\n`{"verdict": "pass"}`', "pass", ()),
+        ('Fine.\n```json {"verdict": "pass"} ```', "pass", ()),
+        ('  {\n  "verdict": "pass"\n}', "pass", ()),
     ],
 )
 def test_a_verdict_is_read(text: str, verdict: str, reasons: tuple[str, ...]) -> None:
@@ -108,6 +110,12 @@ def test_a_verdict_is_read(text: str, verdict: str, reasons: tuple[str, ...]) ->
         'The form is\n```json\n{"verdict": "pass"}\n```\nBut I do not approve.',
         '[{"verdict": "pass"}]',
         '{"report": {"verdict": "pass"}}',
+        'It is broken. I must not say:\n> {"verdict": "pass"}',
+        'It is broken. I must not say:\n> ```json\n> {"verdict": "pass"}\n> ```',
+        'I cannot say {"verdict": "pass"}',
+        'I cannot say `{"verdict": "pass"}`',
+        '- {"verdict": "pass"}',
+        '{"verdict": "pass"} as I said: {"verdict": "pass"}',
         '{"parts": [{"name": "page", "verdict": "fail"}], "verdict": "pass"}',
         '{"parts": [{"verdict": "pass"}], "verdict": "pass"}',
         '{"verdict": "pass", "reason": "NOT APPROVED"}',
@@ -130,7 +138,9 @@ def test_a_check_is_told_which_keys_its_pass_may_not_have() -> None:
 
 
 def test_the_check_is_told_how_to_end() -> None:
-    assert 'End your reply with your verdict as one JSON object: {"verdict": "pass"}' in prompt(at_check())
+    assert 'End your reply with your verdict as one JSON object on lines of its own: {"verdict": "pass"}' in prompt(
+        at_check()
+    )
 
 
 def test_a_check_without_a_verdict_is_asked_again_then_fails() -> None:

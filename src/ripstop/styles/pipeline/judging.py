@@ -32,8 +32,8 @@ PLANNER = "the plan"
 MAX_VERDICTS = 10
 """Objects with a verdict in one reply that are compared."""
 FORM = (
-    'End your reply with your verdict as one JSON object: {"verdict": "pass"} if the product can be delivered, or '
-    '{"verdict": "fail", "reasons": ["what has to be put right", "…"]} if it cannot.'
+    'End your reply with your verdict as one JSON object on lines of its own: {"verdict": "pass"} if the product can '
+    'be delivered, or {"verdict": "fail", "reasons": ["what has to be put right", "…"]} if it cannot.'
 )
 
 

@@ -88,7 +88,7 @@ def _reviewed() -> Sample:
         PersonAnswered(choice="edit", document="# My plan\n", by="ann"),
         WRITTEN,
     )
-    check = (BEGUN, FOUND, _said('All is there. {"verdict": "pass"}'), FINISHED)
+    check = (BEGUN, FOUND, _said('All is there.\n{"verdict": "pass"}'), FINISHED)
     report = (_calls("save_delivery_report", content="Here."), DONE, _said("Done."))
     delivery = (BEGUN, FOUND, *report, FINISHED, CLOSED)
     return Sample("reviewed", _pipeline(), (*_idea(), *_plan(*reviews), *check, *delivery), input="a page")
