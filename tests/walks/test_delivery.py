@@ -430,6 +430,13 @@ def test_the_status_counts_what_is_there(delivered: None) -> None:
     assert found["project"]["completed"] == STAGES and found["calls"] > 20
 
 
+def test_features_of_a_delivery_before_are_not_completed_in_a_restarted_project(delivered: None) -> None:
+    assert answer_of("--model", MODEL, "modify", "--from", "design", "--yes")[0] == 4
+    shown = ripstop("status").output
+    assert "features      0/2 completed; 2 more are marked so, without completed tasks" in shown
+    assert "tasks         0/0 completed" in shown
+
+
 def test_the_status_of_a_project_and_the_list_of_runs_agree_on_a_run_that_nobody_works_on() -> None:
     _, result = answer_of("--model", MODEL, "new", IDEA)
     (question,) = questions()

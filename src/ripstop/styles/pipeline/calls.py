@@ -225,7 +225,7 @@ class ProjectFacts(Struct, frozen=True):
     uncovered: tuple[str, ...] = ()
     requirements: int = 0
     features: tuple[int, int] = (0, 0)
-    """Completed, and all."""
+    """Completed, and all. One counts as completed only if it has tasks and they are."""
     components: int = 0
     tasks: tuple[int, int] = (0, 0)
     """Likewise. A task counts as completed only if all its files are there and not empty."""
@@ -251,6 +251,8 @@ class ProjectFacts(Struct, frozen=True):
     """Completed tasks that name no file, so that nothing can be looked at for them."""
     in_white_space: tuple[str, ...] = ()
     """Code that differs from what it was in nothing but white space."""
+    features_marked: int | None = None
+    """Features whose status is completed, whether or not their tasks are. None: `features` counts those."""
     other_files: tuple[str, ...] = ()
     """Files that differ from what they were before the run and are not code, such as documents."""
 

@@ -147,7 +147,7 @@ class Findings(Struct, frozen=True):
             coverage=tuple(coverage(data)),
             uncovered=tuple(uncovered(data)),
             requirements=len(data.requirements),
-            features=_done(data.features),
+            features=(sum(map(self.is_feature_completed, data.features)), len(data.features)),
             components=len(data.components),
             tasks=(sum(map(self.is_completed, data.tasks)), len(data.tasks)),
             unchecked=tuple(self.unchecked),
@@ -155,13 +155,23 @@ class Findings(Struct, frozen=True):
             code_files=self.code.count,
             empty_files=tuple(self.code.empty),
             planned_files=len(self.code.planned),
-            tasks_marked=_done(data.tasks)[0],
-            tasks_without_files=sum(self.is_completed(one) and not one.files_to_create for one in data.tasks),
+            tasks_marked=_marked(data.tasks),
+            tasks_without_files=sum(map(self.is_only_claimed, data.tasks)),
+            features_marked=_marked(data.features),
         )
 
     def is_completed(self, task: DevelopmentTask) -> bool:
         """Whether it is marked as completed, and all its files are there and not empty."""
         return task.status == "completed" and not self.lacks(task)
+
+    def is_only_claimed(self, task: DevelopmentTask) -> bool:
+        """Whether it counts as completed and names no file, so that nothing can be looked at for it."""
+        return not task.files_to_create and self.is_completed(task)
+
+    def is_feature_completed(self, feature: Feature) -> bool:
+        """Whether it is marked as completed, and so are its tasks. Marks outlive the tasks that a restart removes."""
+        tasks = [one for one in self.data.tasks if one.feature_id == feature.id]
+        return feature.status == "completed" and bool(tasks) and all(map(self.is_completed, tasks))
 
     def lacks(self, task: DevelopmentTask) -> list[str]:
         """The files of a task that are missing or empty."""
@@ -187,8 +197,8 @@ class Findings(Struct, frozen=True):
         ]
 
 
-def _done(entries: Sequence[Feature] | Sequence[DevelopmentTask]) -> tuple[int, int]:
-    return sum(one.status == "completed" for one in entries), len(entries)
+def _marked(entries: Sequence[Feature] | Sequence[DevelopmentTask]) -> int:
+    return sum(one.status == "completed" for one in entries)
 
 
 def find(folder: CoworkFolder) -> Findings:

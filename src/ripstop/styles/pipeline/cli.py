@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ripstop.app.application import App
     from ripstop.app.settings.settings_file import Settings
 
+    from .project import ProjectState
     from .project_runs import ModifyPlan, ProjectStatus
 
 flow_option = click.option(
@@ -187,6 +188,13 @@ def status(options: Options, flow: str) -> None:
     return _show_status(found)
 
 
+def _features(project: "ProjectState") -> str:
+    done, all_of_them = project.features
+    more = project.features_marked - done
+    marked = f"; {more} more {'is' if more == 1 else 'are'} marked so, without completed tasks" if more else ""
+    return f"{done}/{all_of_them} completed{marked}"
+
+
 def _show_status(found: "ProjectStatus") -> None:
     from ripstop.faces.cli.blocks import show_parts
     from ripstop.faces.cli.terminal import console_for
@@ -198,7 +206,7 @@ def _show_status(found: "ProjectStatus") -> None:
     spent = f"{count(found.calls, 'call')}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens{money}"
     rows = [
         ("requirements", str(project.requirements)),
-        ("features", f"{project.features[0]}/{project.features[1]} completed"),
+        ("features", _features(project)),
         ("components", str(project.components)),
         ("tasks", f"{project.tasks[0]}/{project.tasks[1]} completed"),
         ("code files", str(project.code_files)),

@@ -35,7 +35,9 @@ class ProjectState(Struct, frozen=True, kw_only=True):
     completed: list[str]
     requirements: int
     features: tuple[int, int]
-    """Completed, and all."""
+    """Completed with their tasks, and all."""
+    features_marked: int
+    """Those that are marked as completed; perhaps by an earlier delivery, whose tasks are not there any more."""
     components: int
     tasks: tuple[int, int]
     code_files: int
@@ -106,6 +108,7 @@ def project_state(folder: Path) -> ProjectState:
         completed=[name for name in order if name in states and not states[name].missing],
         requirements=facts.requirements,
         features=facts.features,
+        features_marked=facts.features_marked or 0,
         components=facts.components,
         tasks=facts.tasks,
         code_files=facts.code_files,

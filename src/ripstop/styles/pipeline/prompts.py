@@ -27,6 +27,7 @@ IF_ANY = (
     "tasks_without_files",
     "in_white_space",
     "other_files",
+    "features_marked",
 )
 """Facts that agents are told only if there is something to tell."""
 MAX_FEEDBACK = 30_000
