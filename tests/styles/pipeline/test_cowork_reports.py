@@ -2,6 +2,7 @@
 
 import itertools
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from ripstop.styles.pipeline.calls import ReportCall
 from ripstop.styles.pipeline.checks import NOT_RUN, Findings, ProjectData
 from ripstop.styles.pipeline.code_files import CodeListing
 from ripstop.styles.pipeline.definition import CHECK_REPORT, DELIVERY_REPORT
-from ripstop.styles.pipeline.models import CodeFile, Feature, Requirement
+from ripstop.styles.pipeline.models import CodeFile, DevelopmentTask, Feature, Requirement
 from ripstop.styles.pipeline.reports import cell, embedded, report_text
 
 FOUND = Findings(
@@ -51,6 +52,25 @@ def test_a_report_begins_with_what_is_shown_and_marks_what_is_only_claimed() -> 
     shown, _, words = text.partition("## What was built, in the agent's words\n\n*Claimed, not checked:")
     assert claim in words and claim not in shown
     assert "## Files" in shown and "## Coverage" in shown and "## Consistency" in shown
+
+
+def test_tasks_that_name_no_file_are_completed_by_claim_only() -> None:
+    tasks = [
+        DevelopmentTask(
+            id="TASK-001", title="Page", feature_id="FEAT-001", status="completed", files_to_create=["index.html"]
+        ),
+        DevelopmentTask(id="TASK-002", title="List", feature_id="FEAT-001", status="completed"),
+    ]
+    requirement = Requirement(id="REQ-001", title="Notes", related_features=["FEAT-001"])
+    feature = Feature(id="FEAT-001", name="Add", status="completed")
+    code = CodeListing([CodeFile(path="index.html", size=3, sha256="a" * 64)], [], [])
+    data = ProjectData([requirement], [feature], (), tasks)
+    text = report_text(report(DELIVERY_REPORT), Findings(data, code, [], frozenset()), [], "r")
+    claimed = "(1 task by claim only: no file is named)"
+    assert f"1 of 1 features and 2 of 2 tasks completed {claimed}. Written" in text
+    assert f"| TASK-001, TASK-002 | completed {claimed} |" in text
+    named = Findings(msgspec.structs.replace(data, tasks=tasks[:1]), code, [], frozenset())
+    assert "by claim" not in report_text(report(DELIVERY_REPORT), named, [], "r")
 
 
 @given(

@@ -184,8 +184,14 @@ def _summary(found: Findings) -> str:
     (features_done, features), (tasks_done, tasks) = facts.features, facts.tasks
     return (
         f"{count(facts.code_files, 'code file')}, {count(facts.requirements, 'requirement')}, "
-        f"{features_done} of {features} features and {tasks_done} of {tasks} tasks completed."
+        f"{features_done} of {features} features and {tasks_done} of {tasks} tasks completed"
+        f"{_by_claim(facts.tasks_without_files)}."
     )
+
+
+def _by_claim(tasks: int) -> str:
+    """Where completed tasks name no file, that they are completed is the agent's word."""
+    return f" ({count(tasks, 'task')} by claim only: no file is named)" if tasks else ""
 
 
 def _bullets(lines: Sequence[str]) -> str:
@@ -258,6 +264,7 @@ def _feature_cells(found: Findings, features: list[str]) -> tuple[str, ...]:
         status = "no task"
     else:
         status = "completed" if done == len(tasks) else f"{done} of {len(tasks)} tasks completed"
+        status += _by_claim(sum(map(found.is_only_claimed, tasks)))
     return (
         "<br>".join(f"{cell(row.feature)} {cell(row.name)}" for row in rows) or "–",
         cell(", ".join(components)) or "–",
