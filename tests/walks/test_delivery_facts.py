@@ -137,12 +137,14 @@ def prompts_of(run: str) -> list[str]:
     return [one["command"]["prompt"] for one in records if one.get("command", {}).get("type") == "ask_agent"]
 
 
-def test_a_change_is_not_lost_where_a_stage_asks_for_a_restart(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [("resume",), ("modify", "--from", "coding", "--yes")], ids=["resume", "modify"])
+def test_a_change_is_not_lost_where_a_stage_asks_for_a_restart(tmp_path: Path, way: tuple[str, ...]) -> None:
     assert deliver()[0] == 0
     back = write_script(tmp_path, going_back(), "back.jsonl")
-    assert pass_all(*answer_of("--model", back, "modify", "--from", "coding", "make it red", "--yes"))[0] == 5
+    code, result = pass_all(*answer_of("--model", back, "modify", "--from", "coding", "make it red", "--yes"))
+    assert (code, result["ways_on"]) == (5, ["ripstop modify --from coding"])
     model = write_script(tmp_path, coding(("write_file", {"path": "style.css", "content": "body { color: red }\n"})))
-    code, result = pass_all(*answer_of("--model", model, "resume"))
+    code, result = pass_all(*answer_of("--model", model, *way))
     assert code == 0, result
     told = prompts_of(result["run"])
     assert told and all("make it red" in one and "a typing error" in one for one in told)

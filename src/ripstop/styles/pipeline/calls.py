@@ -45,8 +45,8 @@ class OpenProjectCall(Struct, frozen=True, kw_only=True):
     flow: str
     """The definition's `source`."""
     change: str | None
-    """What a person wants changed; empty: he did not say what, and what was asked for before goes on. None: nothing
-    was asked of this run."""
+    """What a person wants changed; empty: he did not say what, and what was asked for before goes on, with the reason
+    of a stage that has asked for a restart. None: nothing was asked of this run."""
 
 
 class BeginStageCall(Struct, frozen=True, kw_only=True):

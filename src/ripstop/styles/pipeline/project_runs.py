@@ -301,7 +301,7 @@ class DeliveryProjects:
         start = first_stage(folder, flow.pipeline)
         values, removed = {"mode": "continue", "stage": start.stage}, list[str]()
         if start.by == "restart":  # as `modify` would do it
-            values = {"mode": "modify", "stage": start.stage, "change": _change_then(folder, start.restart_reason)}
+            values = {"mode": "modify", "stage": start.stage}
             plan = plan_modify(folder, flow.pipeline, start.stage)
             refuse_without_inputs(flow.pipeline, plan)
             removed = plan.removed
@@ -387,14 +387,6 @@ def _notes(start: StartingPoint) -> list[str]:
         "files": "The project has no marks; its files say so.",
     }
     return [f"Begins at the stage {start.stage!r}. {how[start.by]}", *_about_products(start.missing, start.changed)]
-
-
-def _change_then(folder: Path, reason: str) -> str:
-    """What is wanted of a run that restarts a stage: the change that was asked for and is not delivered, and why."""
-    wanted = session_of(folder).change or ""
-    if not wanted or reason in wanted:
-        return wanted or reason
-    return f"{wanted}\n\nWhy the project went back to this stage: {reason}"
 
 
 def _about_products(missing: list[str], changed: list[str]) -> list[str]:

@@ -167,11 +167,18 @@ def _change(folder: CoworkFolder, session: Session, call: OpenProjectCall) -> tu
     same one; but after a delivery a change is asked for anew.
     """
     before, code = session.meta.change, session.meta.code_at_change
-    wanted = before if call.change is None else call.change or before or ""
+    wanted = before if call.change is None else call.change or _with_reason(before or "", session.meta.restart_reason)
     if wanted is None:
         return None, None
     goes_on = before is not None and before in wanted and not (call.mode == "modify" and _is_delivered(session))
     return wanted, code if goes_on and code is not None else possible_code(folder.project)
+
+
+def _with_reason(wanted: str, reason: str | None) -> str:
+    """What is wanted where a stage has asked for a restart and a person has not said anything else."""
+    if not reason or reason in wanted:
+        return wanted
+    return f"{wanted}\n\nWhy a restart was asked for: {reason}" if wanted else reason
 
 
 def _marks(
