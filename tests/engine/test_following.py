@@ -10,10 +10,10 @@ import pytest
 
 from ripstop.engine.following import follow, until_settled
 from ripstop.engine.live import Began, Token
-from ripstop.engine.messages import DeliveredMessage
+from ripstop.engine.messages import DeliveredMessage, Messages
 from ripstop.engine.performers import Request
 from ripstop.engine.ports import NOTHING
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Say, StartRun, ToolReturned
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, Say, StartRun, ToolReturned
 from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.events import Record
 from ripstop.testing import Errands
@@ -158,6 +158,25 @@ def test_following_notices_a_question_of_a_named_child(tmp_path: Path) -> None:
                 view = await until_settled(world.engine, worker, "r")
             assert view.status == "waiting"
             assert [question.run_id for question in await world.desk()] == ["plan:7"]
+
+    asyncio.run(story())
+
+
+def test_following_waits_until_a_question_appears_where_it_is_shown(tmp_path: Path) -> None:
+    class SlowMessages(Messages):
+        async def perform(self, request: Request) -> Answer | None:
+            await asyncio.sleep(0.2)
+            return await super().perform(request)
+
+    async def story() -> None:
+        chat = Clerk(rounds=((StartRun(workflow="flow", surface=True),),), answers_children=True)
+        flow = {"flow": Errands(rounds=((AskPerson(question="Shall I?"),),))}
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work(world.family({AskPerson: SlowMessages(world.engine)}))
+            await world.start_definition("chat", chat, children=flow)
+            async with asyncio.timeout(25):
+                view = await until_settled(world.engine, worker, "chat")
+            assert view.run.state.asked, "and not before"
 
     asyncio.run(story())
 

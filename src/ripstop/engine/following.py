@@ -1,6 +1,7 @@
 """Following a run: until it is settled, or record by record as it happens.
 
 - A family is followed as a whole: a run that waits for a child moves as long as the child does.
+- A question that an ancestor shows has been asked when it is there, and not when its own run waits for the answer.
 - Reading every second costs too much with thousands of runs, so a run is read again when a step was appended that
   may have settled it, when another process has written, and now and then.
 - A command that no worker holds and that this worker cannot take, because it does not offer what the command needs or
@@ -10,15 +11,16 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import Command, Say, StartRun
+from ripstop.kernel.effects import AskPerson, Command, Say, StartRun
 from ripstop.kernel.errors import RunForgotten, RunNotFound
-from ripstop.kernel.events import Asked, CancelRequested, Doubted, Ended, Event, Record
-from ripstop.kernel.outbox import child_id, needs_of
+from ripstop.kernel.events import Asked, CancelRequested, ChildSpoke, Doubted, Ended, Event, Record
+from ripstop.kernel.outbox import child_id, needs_of, surfaces
 from ripstop.kernel.registry import QUESTION_STYLE
-from ripstop.kernel.run import is_shared, waits_for
+from ripstop.kernel.run import Run, is_shared, waits_for
 
 from .engine import Engine, View
 from .live import Appended, LiveEvent
@@ -133,6 +135,8 @@ class _Family:
             return True
         if run.ended and not run.is_settled and not (look_closely and not await self._engine.journal.held(run.id)):
             return True  # a call that was cut off is about to be reported, and then the run to its parent
+        if not look_closely and await self._asks_unheard(run):
+            return True
         started = {n: opened.command for n, opened in run.open.items() if isinstance(opened.command, StartRun)}
         late = {n: command for n, command in run.late.items() if isinstance(command, StartRun)}
         for number, command in (started | late).items():
@@ -152,6 +156,22 @@ class _Family:
             if number in late and not await self._is_cancelled(name):
                 return True  # a worker is to cancel it
         return False
+
+    async def _asks_unheard(self, run: Run[Any]) -> bool:
+        """Whether a question of the run has still to appear in the ancestor that shows it."""
+        if run.started.surface is None:
+            return False
+        asked = {
+            number
+            for number, opened in run.open.items()
+            if isinstance(opened.command, AskPerson) and surfaces(run, opened.command)
+        }
+        if not asked:
+            return False
+        ancestor, started = run.started.surface
+        records = await self._engine.journal.read(ancestor, after=started)
+        told = (record.event for record in records)
+        return not asked <= {one.number for one in told if isinstance(one, ChildSpoke) and one.run == run.id}
 
     async def _is_cancelled(self, run_id: str) -> bool:
         """Whether a run that its parent does not need any more has heard of it; if it waits then, it has to."""
