@@ -357,6 +357,15 @@ def test_an_agent_that_may_not_write_is_not_asked_for_files() -> None:
     given(STYLE, asking).when(reply(whole("a.md"))).then_ends("completed")
 
 
+@pytest.mark.parametrize(
+    ("tools", "instead"), [(("write_file",), "; it may write the whole file"), (("read_file",), "")]
+)
+def test_an_edit_of_an_agent_that_may_not_edit_is_called_an_edit(tools: tuple[str, ...], instead: str) -> None:
+    story = given(STYLE, msgspec.structs.replace(graph(), agents=(Agent(name="maker", tools=tools),)))
+    story.tell(reply(edit("collab/b.md")))
+    assert f"agent 'maker' may not edit files, so the edit of 'collab/b.md' was not made{instead}" in warnings(story)
+
+
 def test_a_broken_off_edit_is_asked_for_again() -> None:
     story = begun()
     text = "a.md\n```\n<<<<<<< SEARCH\nold\n"

@@ -25,6 +25,7 @@ from .partial_reply import UnfinishedReply
 from .reply_files import Edit, Unclear, WholeFile, deliveries
 from .reply_operations import (
     ERROR,
+    WRITE,
     Exchange,
     Operation,
     in_order,
@@ -337,6 +338,9 @@ def _why_not(turn: Turn, wanted: Operation, tools: tuple[str, ...]) -> str:
     """Why an operation is not performed; empty if it is."""
     agent, file = turn.ask.agent, wanted.file
     if not permits(tools, wanted.tool):
+        if isinstance(file, Edit):
+            instead = "; it may write the whole file" if permits(tools, WRITE) else ""
+            return f"agent {agent!r} may not edit files, so the edit of {file.path!r} was not made{instead}"
         if file is not None:
             return f"agent {agent!r} may not write files, so {file.path!r} was not written"
         return f"agent {agent!r} may not call {wanted.tool!r}; it may call: {', '.join(tools) or 'none'}"
