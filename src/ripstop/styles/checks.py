@@ -2,7 +2,7 @@
 
 - Nothing here looks at the world, and nothing knows a style: who asks has looked, and says what it found.
 - A check that does not hold says so itself. Nobody's word makes it hold.
-- Lines of a text are found by how they begin. The full-width colon and the ASCII one are the same.
+- How lines of a text are found is in `key_lines.py`.
 
 | check | what it is about |
 |---|---|
@@ -16,16 +16,16 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from ripstop.kernel.style import Reason
-from ripstop.text.markdown import blocks, split_lines
+
+from .key_lines import FieldLine
 
 MAX_SEARCHED = 200
 """Characters of a line in which a number is looked for."""
-MAX_QUOTE = 200
 MAX_NAMED = 10
 """Blockers, tasks and the like that one check names."""
 _NUMBER = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}\b)?")
@@ -67,7 +67,7 @@ def file_exists(path: str, size: int | None) -> Shown:
     return Shown(f"{path} exists", f"{size:,} bytes" if size else "it is empty", size > 0)
 
 
-def line_exists(prefix: str, found: "Sequence[FieldLine]", allowed: Sequence[str] = ()) -> Shown:
+def line_exists(prefix: str, found: Sequence[FieldLine], allowed: Sequence[str] = ()) -> Shown:
     """A line that begins with `prefix` and goes on, with one of the words that are `allowed` if there are any."""
     good = next((line for line in found if (line.value in allowed if allowed else line.value)), None)
     claimed = f"a line {prefix!r}" + (f" with one of {', '.join(allowed)}" if allowed else "")
@@ -119,42 +119,7 @@ def verdict_is(by: str, said: str | None, wanted: Sequence[str]) -> Shown:
     return Shown(claimed, said or "a report without a verdict", not wanted or said in wanted)
 
 
-# Lines and numbers in a text
-
-
-class FieldLine(Struct, frozen=True):
-    """A line that begins with a prefix."""
-
-    number: int
-    column: int
-    """Where the value begins."""
-    value: str
-    text: str
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines as editors count them; `str.splitlines` breaks at more characters."""
-    lines = split_lines(text.removeprefix("\ufeff"))
-    return lines if lines[-1] else lines[:-1]
-
-
-def without_code(lines: Sequence[str]) -> list[str]:
-    """The lines, each with its number, where those of blocks of code are empty: what is in one is an example."""
-    left = list(lines)
-    for block in blocks(lines):
-        left[block.start : block.end] = [""] * (block.end - block.start)
-    return left
-
-
-def lines_with(lines: Sequence[str], prefix: str, any_case: bool = False) -> Iterator[FieldLine]:
-    """The lines that begin with a prefix, each with what comes after it."""
-    wanted = _comparable(prefix.strip(), any_case)
-    for number, line in enumerate(lines, 1):
-        bare = line.lstrip()
-        if _comparable(bare[: len(wanted)], any_case) == wanted:
-            rest = bare[len(wanted) :]
-            column = len(line) - len(rest.lstrip()) + 1
-            yield FieldLine(number, column, rest.strip(), line.strip()[:MAX_QUOTE])
+# Numbers in a text
 
 
 def number_in(text: str, of_several: Callable[[list[float]], float] = lambda numbers: numbers[0]) -> float | None:
@@ -176,11 +141,3 @@ def number_in(text: str, of_several: Callable[[list[float]], float] = lambda num
 
 def _value(number: str) -> float:
     return float(number.replace(",", ""))
-
-
-def one_colon(text: str) -> str:
-    return text.replace("：", ":")
-
-
-def _comparable(text: str, any_case: bool) -> str:
-    return one_colon(text).lower() if any_case else one_colon(text)

@@ -55,6 +55,7 @@ def test_a_policy_without_report_rules_is_refused(tmp_path: Path, written: Any) 
         (with_rules(verdict_prefix=""), "'verdict_prefix' holds a blank text"),
         (with_rules(verdict_prefix="a\nb"), "of several lines"),
         (with_rules(blocker_prefix="Verdict："), "'blocker_prefix' and 'verdict_prefix' are the same"),
+        (with_rules(blocker_prefix="VERDICT:"), "'blocker_prefix' and 'verdict_prefix' are the same"),
         (with_rules(verdict_pick="first"), "there is no verdict_pick 'first'"),
         (policy(report_rules=[]), "'report_rules' must be an object, but this is a list"),
         (policy(max_iterations=0), "'max_iterations' must be from 1 to 1000000, but this is 0"),

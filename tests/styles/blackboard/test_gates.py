@@ -186,9 +186,8 @@ def test_a_verdict_that_is_only_an_example_in_a_code_block_is_none(pick: Literal
     text = "iteration: 1\n阻塞：无\nIt would be:\n```\n结论：PASS\n```\nbut it is a fail.\n"
     report = read_report(text, replace(RULES, verdict_pick=pick), "CHECKER", 1)
     assert report.verdict is None
-    assert [one.text for one in report.problems] == [
-        "the verdict is in a block of code, as an example is; write it as a line of the report"
-    ]
+    (problem,) = report.problems
+    assert problem.text.startswith("the verdict is in a block of code, a comment or a quotation, as an example is; ")
 
 
 def test_a_ticked_box_is_a_finished_task() -> None:
@@ -614,9 +613,8 @@ def test_case_and_marks_behind_it_do_not_matter_where_nothing_blocks(clear: str,
 def test_what_blocks_is_not_said_in_a_block_of_code() -> None:
     report = read_report("iteration: 1\n结论：PASS\n```\n阻塞：无\n```\n", RULES, "CHECKER", 1)
     assert report.clear is None
-    assert [one.text for one in report.problems] == [
-        "the report does not say what blocks: a line '阻塞：' outside of code with '无' if nothing does"
-    ]
+    (problem,) = report.problems
+    assert "a line '阻塞：' outside of code, comments and quotations with '无' if nothing does" in problem.text
 
 
 def test_blockers_that_contradict_one_another_are_refused() -> None:

@@ -1,6 +1,7 @@
 """`ripstop board report`: one report, read by a policy."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -166,9 +167,10 @@ def test_no_prompts_are_needed(tmp_path: Path) -> None:
 
 BASE = ReportRules(("COOK",), True, "结论：", ("PASS", "FAIL", "BLOCKED"), "阻塞：", "无")
 WORDS = st.text("abc :：结论阻塞无PASS-#*`.\t", max_size=20).filter(
-    lambda text: not text.lstrip().replace("：", ":").startswith(("结论:", "阻塞:", "iteration:"))
+    lambda text: not re.search(r"(?:结论|阻塞)[\s*`]*[:：]|```", text)
 )
 COLON, BLANK = st.sampled_from([":", "："]), st.sampled_from(["", " ", "  ", "\t", "\u3000"])
+INDENT = BLANK.filter(lambda blank: blank != "\t")  # it would be a block of code
 BLOCKER = st.text("abc无 没有锅-(）", min_size=1, max_size=12).map(str.strip).filter(bool)
 
 
@@ -178,7 +180,7 @@ def reports(draw: st.DrawFn) -> tuple[str, int, str, list[str]]:
     blockers = draw(st.lists(BLOCKER, min_size=1, max_size=4))
 
     def line(field: str, value: str) -> str:
-        return f"{draw(BLANK)}{field}{draw(COLON)}{draw(BLANK)}{value}{draw(BLANK)}"
+        return f"{draw(INDENT)}{field}{draw(COLON)}{draw(BLANK)}{value}{draw(BLANK)}"
 
     fields = [line("iteration", str(number))] * draw(st.integers(1, 2))
     fields += [line("结论", verdict)] * draw(st.integers(1, 2)) + draw(

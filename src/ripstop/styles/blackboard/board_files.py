@@ -22,7 +22,7 @@ from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.tools.shared_folder import PathMissing, opened
 
-from ..checks import lines_of, lines_with, without_code
+from ..key_lines import key_lines, lines_of, shown_lines
 from .bookkeeping import INDEX, KEPT, Bookkeeping, Pending
 from .calls import ChangedFile, CheckedBoard, HistoryTail, OpenBoard, OpenedBoard, WriteBoard, WrittenBoard
 from .contents import (
@@ -269,10 +269,10 @@ class BoardFiles:
 
     def _blocker_lines(self, path: str, prefix: str, now: Files) -> str:
         try:
-            lines = without_code(lines_of(self._text(path, now)))
+            lines = shown_lines(lines_of(self._text(path, now)))
         except Refused:  # it is no text, so no run has written it
             return ""
-        return "\n".join(one.text for one in lines_with(lines, prefix))
+        return "\n".join(one.text for one in key_lines(lines, prefix))
 
     def _bytes(self, path: str, now: Files) -> bytes:
         data = read(self.root, path)

@@ -13,7 +13,7 @@ from ripstop.faces.cli.options import Family, Options, shared_options
 from ripstop.faces.cli.terminal import say, say_json, say_text
 from ripstop.kernel.errors import UsageError
 
-from ..checks import lines_of
+from ..key_lines import lines_of
 from .definition import includes
 from .gates import ReportProblem, report_problems
 from .policy_reader import read_policy

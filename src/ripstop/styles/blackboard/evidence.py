@@ -26,7 +26,8 @@ from ripstop.tools.commands.runner import CommandResult, SandboxedPrograms
 from ripstop.tools.shared_folder import PathMissing, opened, opened_file, parts_of, read_file
 from ripstop.tools.workspace import SharedWorkspace
 
-from ..checks import command_ends, file_exists, number_in, number_reaches, one_colon
+from ..checks import command_ends, file_exists, number_in, number_reaches
+from ..key_lines import key_lines
 from .calls import AnyFileClaim, ClaimResult, CommandClaim, EvidenceClaim, FileClaim, NumberClaim, QuoteClaim
 from .contents import MAX_BYTES, MAX_TEXT
 
@@ -136,20 +137,16 @@ def _file(file: _Looked, claim: FileClaim) -> str:
 
 
 def _number(file: _Looked, claim: NumberClaim) -> str:
-    wanted = one_colon(claim.prefix.strip())
-    for position, line in enumerate(file.lines, 1):
-        bare = line.lstrip()
-        if one_colon(bare[: len(wanted)]) != wanted:
-            continue
-        number = number_in(bare[len(wanted) :])
+    for line in key_lines(file.lines, claim.prefix):
+        number = number_in(line.value)
         if number is None:
             continue
         check = number_reaches(claim.prefix, number, claim.at_least, claim.at_most)
-        told = check.shown.replace(f"{number:g}", f"{number:g} (line {position})", 1)
+        told = check.shown.replace(f"{number:g}", f"{number:g} (line {line.number})", 1)
         if not check.holds:
             raise _DoesNotHold(told)
         return told
-    raise _DoesNotHold(f"{file.path!r} has no number{f' after {claim.prefix!r}' if wanted else ''}")
+    raise _DoesNotHold(f"{file.path!r} has no number{f' after {claim.prefix!r}' if claim.prefix.strip() else ''}")
 
 
 def _quote(file: _Looked, claim: QuoteClaim) -> str:

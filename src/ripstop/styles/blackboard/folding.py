@@ -20,7 +20,8 @@ from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resum
 from ripstop.kernel.result import read_result
 
 from .. import turn as turns
-from ..checks import failed, lines_with
+from ..checks import failed
+from ..key_lines import key_lines
 from ..reply import meant
 from ..reply_operations import WRITE as WRITE_FILE
 from .calls import CHECK, OPEN, WRITE, CheckedBoard, HistoryTail, OpenedBoard, WrittenBoard
@@ -119,7 +120,7 @@ def joined(state: BoardState, number: int, finished: Answer, result: Any) -> Boa
     if isinstance(found.data, dict) and isinstance(inner := found.data.get(LAST_REPORT), str):
         report = f"{report}\n\n{inner}"  # of a board: the lines that its last agent wrote
     lines, prefix = report.splitlines(), state.definition.policy.report_rules.iteration_prefix
-    counted = {line.number: line.value for line in lines_with(lines, prefix)}
+    counted = {line.number: line.value for line in key_lines(lines, prefix)}
     if set(counted.values()) != {str(state.iteration)}:  # it knows nothing of iterations, or counts its own
         kept = [line for number, line in enumerate(lines, 1) if number not in counted]
         report = "\n".join([f"{prefix} {state.iteration}", *kept])

@@ -23,15 +23,13 @@ from ripstop.kernel.text_limits import shown as quoted
 from ..checks import (
     Shown,
     line_exists,
-    lines_of,
-    lines_with,
     no_open_blockers,
     number_in,
     number_reaches,
-    one_colon,
     task_is,
     verdict_is,
 )
+from ..key_lines import key_lines, lines_of, one_colon
 from .decision import Decision, HeldBack, WrongDecision
 from .definition import FINISH, USER, Gate, VerificationPolicy, includes
 from .plan import PlanTask, apply_updates, is_in_state, status_of, tasks_named, tasks_of, updates_in, words_about
@@ -91,7 +89,7 @@ def applies_to_report(gate: Gate, policy: VerificationPolicy, agent: str) -> boo
 
 
 def _look(gate: Gate, lines: Sequence[str]) -> ReportCheck | None:
-    found = [line for start in (gate.prefix, *gate.also) for line in lines_with(lines, start, any_case=True)]
+    found = [line for start in (gate.prefix, *gate.also) for line in key_lines(lines, start) if not line.is_marked]
     found.sort(key=lambda line: line.number)
     where = max(1, len(lines))
     line = found[-1] if found else None

@@ -219,6 +219,12 @@ def tasks_named(tasks: Sequence[PlanTask], text: str) -> tuple[PlanTask, ...]:
     return tuple(one for one in tasks if re.search(rf"(?i){_BEFORE_ID}{re.escape(one.id)}{_AFTER_ID}", text))
 
 
+def task_of_heading(line: str) -> str:
+    """The id of a task that a heading begins with; empty if it has none."""
+    found = _ITEM.match(line)
+    return found["id"] or "" if found and found["mark"].startswith("#") else ""
+
+
 def is_in_state(task: PlanTask, statuses: Collection[str], done: Collection[str]) -> bool:
     """Whether the status of a task is one of these, wherever the plan has it. A ticked box has one of those that mean
     that it is done.

@@ -21,7 +21,7 @@ from ripstop.definitions.options import JsonOptionReader
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry, read_text
 
-from ..checks import one_colon
+from ..key_lines import one_colon
 from .definition import MEMORY, PLAN, PROMPTS, Evidence, EvidenceKind, Gate, ReportRules, VerificationPolicy
 from .schema import EVIDENCE, GATES, MAIN_JSON, NUMBERS, ON_FAILURE, PICKS, POLICY_SCHEMA, REQUIRED_RULES, Fields
 
@@ -515,7 +515,7 @@ class PolicyReader(JsonOptionReader):
     def _tell_apart(self, fields: dict[str, YamlEntry], rules: ReportRules) -> None:
         seen: dict[str, str] = {}
         for name in ("iteration_prefix", "verdict_prefix", "blocker_prefix"):
-            prefix = one_colon(getattr(rules, name).strip())
+            prefix = one_colon(getattr(rules, name).strip()).casefold()
             if prefix and prefix in seen:
                 place = fields[name].value.place
                 self.problem(place, f"{name!r} and {seen[prefix]!r} are the same", "no line could be told apart")

@@ -1,42 +1,34 @@
 """Reading a report by a policy: three key fields, and everything else is left to MAIN.
 
-- A field is a line that begins with its prefix. The full-width colon and the ASCII one are the same; blanks before and
-  after are not part of it.
+- A field is a key line (`key_lines.py`): in any case and notation. What is in a block of code, an HTML comment or a
+  quotation is an example, and says nothing; but a quotation can contradict.
 - The iteration is always needed. Verdict and blockers are checked in the reports of the agents that the rules apply to.
   Both have to be there if the rules require a verdict; otherwise they can be left out, but what is there must be valid.
   In the reports of other agents they are only read.
 - Lines that have the prefix of the iteration or the verdict and no valid value do not count, unless no line has one:
-  logs and tables in a report may begin with the same word. But a line outside of code that begins with a verdict other
-  than the one that counts contradicts it, in any notation (`- **Verdict:** FAIL`). `PASS | FAIL` is a choice, and says
-  nothing.
-- A verdict or a blocker in a block of code is an example, and counts for nothing.
+  logs and tables in a report may begin with the same word. A line without marks is the verdict rather than one with
+  marks. Another line that begins with another verdict contradicts it. `PASS | FAIL` is a choice, and says nothing.
+- With marks (`- Verdict: FAIL`), below a heading that begins with the id of a task, a verdict is about that task alone,
+  and so is that nothing blocks.
 - A problem says where it is and quotes the line.
 - Lines that say that nothing blocks and lines that say what does contradict one another.
 - What a verdict has to show is put beside what the board's tool has found. The gates are in `gates.py`.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
 from ripstop.kernel.text_limits import shown as quoted
+from ripstop.text.markdown import heading_of
 
-from ..checks import (
-    MAX_QUOTE,
-    FieldLine,
-    Shown,
-    command_ends,
-    file_exists,
-    lines_of,
-    lines_with,
-    one_colon,
-    without_code,
-)
+from ..checks import Shown, command_ends, file_exists
+from ..key_lines import FieldLine, key_lines, lines_of, shown_lines
 from .calls import MAX_CLAIMS, CommandClaim, EvidenceClaim, FileClaim, NumberClaim, QuoteClaim
 from .definition import Evidence, EvidenceKind, ReportRules, includes
 from .gates import ReportProblem, report_checks, report_problems
+from .plan import task_of_heading
 from .state import BoardState
 
 MAX_BLOCKERS = 200
@@ -44,8 +36,7 @@ MAX_DIGITS = 9
 MISSING_ITERATION = "Report missing iteration (critical field)"
 
 _MARKS = " .。!！;；,，"
-_NOTATION = r"[ \t>#*_`+-]*(?:\d{1,4}[.)][ \t*_`]*)?"
-"""What can stand before a field: of an item, a heading or a quotation, and bold."""
+_EXAMPLE = "in a block of code, a comment or a quotation, as an example is; write it as a line of the report"
 
 InFile = TypeVar("InFile", FileClaim, NumberClaim, QuoteClaim)
 
@@ -59,31 +50,76 @@ class Report(Struct, frozen=True):
     problems: tuple[ReportProblem, ...] = ()
 
     clear_value: str = ""
+    of_tasks: tuple[tuple[str, str], ...] = ()
+    """Verdicts on one task alone: its id, and the verdict."""
 
     @property
     def open_blockers(self) -> tuple[str, ...]:
         return () if self.clear else tuple(one for one in self.blockers if not _is_clear(one, self.clear_value))
 
 
+class _Field(Struct, frozen=True):
+    """The lines of one field."""
+
+    own: list[FieldLine]
+    """About all that the report is about; those of a quotation included."""
+    of_tasks: list[tuple[str, FieldLine]]
+    """Each with the id of the task that it is about alone."""
+    examples: list[FieldLine]
+
+    @property
+    def said(self) -> list[FieldLine]:
+        return [line for line in self.own if not line.is_quoted]
+
+
 def read_report(text: str, rules: ReportRules, agent: str, iteration: int | None = None) -> Report:
     """What a report says. `iteration`: the one that it has to be of; none: any."""
     problems: list[ReportProblem] = []
     lines = lines_of(text)
-    number = _iteration(lines, rules, iteration, problems)
+    shown = shown_lines(lines)
+    tasks = _tasks(shown)
+
+    def field(prefix: str) -> _Field:
+        seen = key_lines(shown, prefix)
+        about = {line.number: tasks[line.number] for line in seen if line.is_marked and line.number in tasks}
+        hidden = [line for line in key_lines(lines, prefix) if not shown[line.number - 1]]
+        return _Field(
+            [line for line in seen if line.number not in about],
+            [(about[line.number], line) for line in seen if line.number in about],
+            hidden + [line for line in seen if line.is_quoted],
+        )
+
+    number = _iteration(field(rules.iteration_prefix), iteration, problems)
     of_policy: list[ReportProblem] = []
-    verdict = _verdict(lines, rules, rules.require_verdict, of_policy)
-    blockers, clear = _blockers(lines, rules, rules.require_verdict, of_policy)
+    verdicts, end = field(rules.verdict_prefix), max(1, len(lines))
+    verdict = _verdict(verdicts, rules, end, of_policy)
+    of_tasks = tuple((task, said) for task, line in verdicts.of_tasks if (said := _begins_with(line, rules)))
+    blockers, clear = _blockers(field(rules.blocker_prefix), rules, end, of_policy)
     if includes(rules.apply_to, agent):
         problems += of_policy
-    return Report(number, verdict, blockers, clear, tuple(problems), rules.blocker_clear_value)
+    return Report(number, verdict, blockers, clear, tuple(problems), rules.blocker_clear_value, of_tasks)
 
 
-def _iteration(
-    lines: Sequence[str], rules: ReportRules, wanted: int | None, problems: list[ReportProblem]
-) -> int | None:
-    found = list(lines_with(lines, rules.iteration_prefix))
+def _tasks(lines: Sequence[str]) -> dict[int, str]:
+    """The task in whose section a line is, by its number; a section lasts up to a heading of its level, or above."""
+    found: dict[int, str] = {}
+    level, task = 0, ""
+    for number, line in enumerate(lines, 1):
+        heading = heading_of(line) if "#" in line else None
+        if heading and (named := task_of_heading(line)):
+            level, task = heading.level, named
+        elif heading and heading.level <= level:
+            task = ""
+        elif task:
+            found[number] = task
+    return found
+
+
+def _iteration(field: _Field, wanted: int | None, problems: list[ReportProblem]) -> int | None:
+    found = [*field.said, *(line for _, line in field.of_tasks)]
     if not found:
-        problems.append(ReportProblem(MISSING_ITERATION, field="iteration"))
+        example = f"; there is one {_EXAMPLE}" if field.examples else ""
+        problems.append(ReportProblem(f"{MISSING_ITERATION}{example}", field="iteration"))
         return None
     numbers: dict[int, FieldLine] = {}
     for line in found:
@@ -102,85 +138,66 @@ def _iteration(
     return number
 
 
-def _verdict(lines: Sequence[str], rules: ReportRules, needed: bool, problems: list[ReportProblem]) -> str | None:
-    found = list(lines_with(lines, rules.verdict_prefix))
+def _verdict(field: _Field, rules: ReportRules, end: int, problems: list[ReportProblem]) -> str | None:
     allowed = ", ".join(rules.verdict_allowed)
-    if not found:
-        if needed:
+    valid = [line for line in field.said if line.value in rules.verdict_allowed]
+    valid = [line for line in valid if not line.is_marked] or valid
+    if not valid:
+        if examples := [line for line in field.examples if line.value in rules.verdict_allowed]:
+            problems.append(_at(examples[-1], "verdict", f"the verdict is {_EXAMPLE}"))
+        elif field.said:
+            text = f"the verdict {quoted(field.said[-1].value)} is not allowed; allowed are {allowed}"
+            problems.append(_at(field.said[-1], "verdict", text))
+        elif rules.require_verdict:
             text = f"the report has no verdict: a line {rules.verdict_prefix!r} with one of {allowed}"
-            problems.append(ReportProblem(text, line=max(1, len(lines)), field="verdict"))
-        return None
-    valid = [line for line in found if line.value in rules.verdict_allowed]
-    if not valid:
-        problems.append(
-            _at(
-                found[-1],
-                "verdict",
-                f"the verdict {quoted(found[-1].value)} is not allowed; allowed are {allowed}",
-            )
-        )
-        return None
-    plain = without_code(lines)
-    examples, valid = valid, [line for line in valid if plain[line.number - 1]]
-    if not valid:
-        text = "the verdict is in a block of code, as an example is; write it as a line of the report"
-        problems.append(_at(examples[-1], "verdict", text))
+            problems.append(ReportProblem(text, line=end, field="verdict"))
         return None
     said = list(dict.fromkeys(line.value for line in valid))
     if len(said) > 1 and rules.verdict_pick != "last":
         text = f"the report has several verdicts that differ: {', '.join(said)}; `verdict_pick: last` takes the last"
         problems.append(_at(next(line for line in valid if line.value == said[1]), "verdict", text))
         return None
-    first = valid[-1].number if rules.verdict_pick == "last" else 0
-    for line in _verdict_lines(plain, rules):
-        if line.number > first and _says_another(line, valid[-1], rules):
-            says = f"its verdict is {valid[-1].value}, and another line says another"
+    counted = valid[-1]
+    first = counted.number if rules.verdict_pick == "last" else 0
+    for line in field.own:
+        if line.number > first and _begins_with(line, rules) not in ("", counted.value):
+            says = f"its verdict is {counted.value}, and another line says another"
             problems.append(_at(line, "verdict", f"the report contradicts itself: {says}"))
             return None
-    return valid[-1].value
+    return counted.value
 
 
-def _verdict_lines(lines: Sequence[str], rules: ReportRules) -> Iterator[FieldLine]:
-    """The lines that begin with a verdict in any notation: as an item, a heading or a quotation, or in bold."""
-    prefix = one_colon(rules.verdict_prefix.strip())
-    colon = r"[*_`]*[ \t]*[:：]" if prefix.endswith(":") else ""
-    start = re.compile(rf"{_NOTATION}{re.escape(prefix.rstrip(': '))}{colon}[ \t*_`]*", re.IGNORECASE)
-    for number, line in enumerate(lines, 1):
-        if found := start.match(line):
-            yield FieldLine(number, found.end() + 1, line[found.end() :].strip(), line.strip()[:MAX_QUOTE])
-
-
-def _says_another(line: FieldLine, counted: FieldLine, rules: ReportRules) -> bool:
-    """Whether a line begins with a verdict that differs. Of several to the letter it was looked at before."""
+def _begins_with(line: FieldLine, rules: ReportRules) -> str:
+    """The verdict that a line begins with; empty if it has none, or a choice of several."""
     value = line.value.casefold()
     begins = [one for one in rules.verdict_allowed if value.startswith(one.casefold())]
-    longest = max(begins, key=len, default=counted.value)
-    is_choice = value[len(longest) :].lstrip()[:1] in ("|", "/")
-    return not is_choice and longest != counted.value
+    longest = max(begins, key=len, default="")
+    return "" if value[len(longest) :].lstrip()[:1] in ("|", "/") else longest
 
 
 def _blockers(
-    lines: Sequence[str], rules: ReportRules, needed: bool, problems: list[ReportProblem]
+    field: _Field, rules: ReportRules, end: int, problems: list[ReportProblem]
 ) -> tuple[tuple[str, ...], bool | None]:
-    found = list(lines_with(without_code(lines), rules.blocker_prefix))
+    clear_value = rules.blocker_clear_value
+    aside = [line for _, line in field.of_tasks] + [line for line in field.own if line.is_quoted]
+    found = field.said + [line for line in aside if not _is_clear(line.value, clear_value)]
+    found.sort(key=lambda line: line.number)
+    if not field.said and rules.require_verdict:
+        where = " outside of code, comments and quotations" if field.examples else ""
+        text = f"the report does not say what blocks: a line {rules.blocker_prefix!r}{where} with {clear_value!r}"
+        problems.append(ReportProblem(f"{text} if nothing does", line=end, field="blockers"))
     if not found:
-        if needed:
-            where = " outside of code" if any(lines_with(lines, rules.blocker_prefix)) else ""
-            text = f"the report does not say what blocks: a line {rules.blocker_prefix!r}{where}"
-            clear = f"{text} with {rules.blocker_clear_value!r} if nothing does"
-            problems.append(ReportProblem(clear, line=max(1, len(lines)), field="blockers"))
         return (), None
     empty = next((line for line in found if not line.value), None)
     if empty:
-        text = f"the line says nothing; write {rules.blocker_clear_value!r} if nothing blocks"
-        problems.append(_at(empty, "blockers", text))
+        problems.append(_at(empty, "blockers", f"the line says nothing; write {clear_value!r} if nothing blocks"))
     if len(found) > MAX_BLOCKERS:
         text = f"the report has {len(found)} lines of blockers; at most {MAX_BLOCKERS} are read"
         problems.append(_at(found[MAX_BLOCKERS], "blockers", text))
     texts = tuple(line.value for line in found[:MAX_BLOCKERS])
-    are_clear = [_is_clear(text, rules.blocker_clear_value) for text in texts]
+    are_clear = [_is_clear(text, clear_value) for text in texts]
     if any(are_clear) and not all(are_clear):
-        says = f"one line says {rules.blocker_clear_value!r}, and another one what blocks"
+        says = f"one line says {clear_value!r}, and another one what blocks"
         problems.append(_at(found[are_clear.index(False)], "blockers", f"the report contradicts itself: {says}"))
     return texts, all(are_clear)
 
@@ -217,7 +234,7 @@ def evidence_claims(state: BoardState, verdict: str | None) -> list[tuple[Eviden
     """The evidence that the report needs, each with what the tool has to look for."""
     assert state.agent is not None
     found: list[tuple[Evidence, EvidenceClaim]] = []
-    lines = lines_of(state.report)
+    lines = shown_lines(lines_of(state.report))
     for one in state.definition.policy.evidence:
         if _is_demanded(one, state, verdict):
             found += [(one, claim) for claim in _claims_of(one, state.agent.name, lines)]
@@ -235,7 +252,7 @@ def _claims_of(one: Evidence, agent: str, lines: Sequence[str]) -> list[Evidence
     path = one.path.replace("{agent}", agent)
     named: list[str] | None = None
     if one.line:
-        named = [line.value.strip("`\"'“”") for line in lines_with(lines, one.line, any_case=True) if line.value]
+        named = [line.value.strip("`\"'“”") for line in key_lines(lines, one.line) if line.value]
     match one.evidence:
         case EvidenceKind.FILE:
             return [_in_file(FileClaim, one, name) for name in ([path] if named is None else named)]
