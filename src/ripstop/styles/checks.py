@@ -29,8 +29,14 @@ MAX_SEARCHED = 200
 MAX_NAMED = 10
 """Blockers, tasks and the like that one check names."""
 _NUMBER = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}\b)?")
+_END = " .。!！"
 _ASIDE = re.compile(r"[(（][^()（）]*[)）]")
-_PERCENTAGE = re.compile(rf"({_NUMBER.pattern})\s*[%％]")
+_UNIT = r"\s*[%％]?\s*(?:[^\W\d_]{1,40}|°[CF]?)?"
+_STATED = re.compile(rf"({_NUMBER.pattern}){_UNIT}")
+_SHARE = re.compile(
+    rf"{_NUMBER.pattern}\s*(?:/|of)\s*{_NUMBER.pattern}{_UNIT}\s*[(（=]\s*({_NUMBER.pattern}\s*[%％])\s*[)）]?"
+)
+_BETWEEN = re.compile(r"[,;]\s+|[，；、]\s*")
 
 
 class Shown(Struct, frozen=True, omit_defaults=True):
@@ -123,20 +129,23 @@ def verdict_is(by: str, said: str | None, wanted: Sequence[str]) -> Shown:
 
 
 def number_in(text: str, of_several: Callable[[list[float]], float] = lambda numbers: numbers[0]) -> float | None:
-    """A percentage in a text, else the first number: 60 in `90/150 (60 %)`, 2150 in `2,150 words`.
+    """The number that a text is, maybe with a unit: 60 is `60 %`, `60 % (wanted: 80 %)` and `90/150 (60 %)`.
 
-    A text with numbers only in brackets, as `not measured (wanted: 80 %)`, has none of its own.
+    A number among other words states nothing: `below 90 %`, `not 90 %` and `100 of 1000 lines` have none.
 
     Args:
-        of_several: Which percentage counts; left out: the first.
+        of_several: Which of several counts, as in `90 % lines, 40 % branches`; percentages before others; left out: the
+            first.
     """
-    part = text[:MAX_SEARCHED]
-    own = _ASIDE.sub("", part)
-    first = _NUMBER.search(own)
-    if first is None:
+    if share := _SHARE.fullmatch(text.rstrip(_END)[:MAX_SEARCHED]):
+        text = share[1]
+    own = _ASIDE.sub("", text).strip().rstrip(_END)
+    parts = _BETWEEN.split(own) if len(own) <= MAX_SEARCHED else []
+    stated = [_STATED.fullmatch(part.strip()) for part in parts]
+    numbers = [(_value(one[1]), "%" in one[0] or "％" in one[0]) for one in stated if one]
+    if not numbers or len(numbers) < len(stated):
         return None
-    found = _PERCENTAGE.findall(own) or _PERCENTAGE.findall(part)
-    return of_several([_value(one) for one in found]) if found else _value(first[0])
+    return of_several([number for number, is_share in numbers if is_share] or [numbers[0][0]])
 
 
 def _value(number: str) -> float:

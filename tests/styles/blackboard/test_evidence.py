@@ -21,6 +21,9 @@ from tests.styles.blackboard.board_folders import BoardDesk
 def workspace(tmp_path: Path) -> Path:
     (tmp_path / "collab").mkdir()
     (tmp_path / "collab/a.txt").write_text("first 1\n  覆盖率： 87.5%\nThe quick\n\tbrown   fox\nerrors: 2,150\n")
+    (tmp_path / "collab/n.txt").write_text("Words:\n\n7 words\n")
+    twice = "coverage: 100%\n- Coverage: 2%\ncoverage: below 90%\n\nsame: 1\nsame: 1.0\n"
+    (tmp_path / "collab/twice.txt").write_text(twice)
     return tmp_path
 
 
@@ -37,12 +40,13 @@ def result(workspace: Path, one: AnyFileClaim) -> ClaimResult:
 @pytest.mark.parametrize(
     ("one", "told"),
     [
-        (claim("number"), "1 (line 1)"),
+        (claim("number", "collab/n.txt"), "7 (line 3)"),
+        (claim("number", "collab/twice.txt", prefix="same:"), "1 (line 5)"),
         (claim("number", prefix="覆盖率:", at_least=80), "87.5 (line 2)"),
         (claim("number", prefix="覆盖率：", at_least=80, at_most=87.5), "87.5 (line 2)"),
         (claim("quote", text="quick brown\nfox"), "line 3"),
         (claim("quote", text=" fox "), "line 4"),
-        (claim("number", "./collab//a.txt"), "1 (line 1)"),
+        (claim("number", "./collab//n.txt"), "7 (line 3)"),
     ],
 )
 def test_what_is_there_is_shown(workspace: Path, one: AnyFileClaim, told: str) -> None:
@@ -73,6 +77,8 @@ def test_a_file_is_shown_with_size_and_hash(workspace: Path) -> None:
         (claim("number", prefix="覆盖率:", at_least=90), "87.5 (line 2), which is less than 90"),
         (claim("number", prefix="覆盖率:", at_most=80), "87.5 (line 2), which is more than 80"),
         (claim("number", prefix="errors:", at_most=100), "2150 (line 5), which is more than 100"),
+        (claim("number"), "has no number on a line of its own"),
+        (claim("number", "collab/twice.txt", prefix="coverage:"), "itself: 100 (line 1) and 2 (line 2)"),
         (claim("number", prefix="missing:"), "has no number after 'missing:'"),
         (claim("number", prefix="The"), "has no number after 'The'"),
         (claim("quote", text="slow fox"), "does not have these words"),

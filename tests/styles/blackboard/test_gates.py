@@ -158,13 +158,25 @@ def test_a_second_task_with_the_same_id_is_not_overlooked() -> None:
         ("82 % (wanted: 95 %)", True),
         ("n/a (wanted: 80 %)", False),
         ("wanted 80 %, measured 12 %", False),
-        ("lines 90 %, branches 40 %", False),
+        ("90 % lines, 40 % branches", False),
+        ("90 % lines, 85 % branches", True),
+        ("100%, of the happy path", False),
+        ("below 90%", False),
+        ("<90%", False),
+        ("not 90%", False),
+        ("100 of 1000 lines", False),
+        ("100/1000 lines", False),
+        ("100 of 1000 lines (10 %)", False),
+        ("123/150 = 82 %", True),
+        ("40-100%", False),
+        ("9 9%", False),
+        ("8５ %", True),
         ("-90 %", False),
         (".9", False),
         ("8e1", True),
     ],
 )
-def test_the_worst_number_of_a_line_counts_and_none_that_is_only_wanted(line: str, holds: bool) -> None:
+def test_a_line_states_the_worst_of_its_numbers_or_none_if_it_says_anything_else(line: str, holds: bool) -> None:
     policy = VerificationPolicy(RULES, gates=(Gate("min_number", "min", prefix="coverage:", number=80),))
     assert [one.shown.holds for one in report_checks(f"coverage: {line}", "PASS", policy, "CHECKER")] == [holds]
 

@@ -1,8 +1,8 @@
 """What a report claims, checked in the run's workspace. A claim that cannot be checked does not hold; nothing raises.
 
 - `file`: it exists, is not empty, and has the hash that is named.
-- `number`: the number, as gates read it, on a line that begins with a prefix (without one: in the file) is within its
-  bounds. The full-width colon and the ASCII one are the same.
+- `number`: the number, as gates read it, behind a prefix (without one: alone on its line) is within its bounds. Several
+  that differ contradict one another.
 - `quote`: the words occur in the file; line breaks and other white space between them do not matter.
 - `command`: run in the workspace, it ends with the exit code that the policy names. It is run as commands of agents
   are: no shell, the same list of programs, the same sandbox. It can write the workspace, but neither the board nor what
@@ -137,16 +137,22 @@ def _file(file: _Looked, claim: FileClaim) -> str:
 
 
 def _number(file: _Looked, claim: NumberClaim) -> str:
+    found: dict[float, int] = {}
     for line in key_lines(file.lines, claim.prefix):
-        number = number_in(line.value)
-        if number is None:
-            continue
-        check = number_reaches(claim.prefix, number, claim.at_least, claim.at_most)
-        told = check.shown.replace(f"{number:g}", f"{number:g} (line {line.number})", 1)
-        if not check.holds:
-            raise _DoesNotHold(told)
-        return told
-    raise _DoesNotHold(f"{file.path!r} has no number{f' after {claim.prefix!r}' if claim.prefix.strip() else ''}")
+        if (stated := number_in(line.value)) is not None:
+            found.setdefault(stated, line.number)
+    if not found:
+        where = f"after {claim.prefix!r}" if claim.prefix.strip() else "on a line of its own"
+        raise _DoesNotHold(f"{file.path!r} has no number {where}")
+    (number, position), *others = found.items()
+    if others:
+        both = " and ".join(f"{one:g} (line {at})" for one, at in ((number, position), others[0]))
+        raise _DoesNotHold(f"{file.path!r} contradicts itself: {both}")
+    check = number_reaches(claim.prefix, number, claim.at_least, claim.at_most)
+    told = check.shown.replace(f"{number:g}", f"{number:g} (line {position})", 1)
+    if not check.holds:
+        raise _DoesNotHold(told)
+    return told
 
 
 def _quote(file: _Looked, claim: QuoteClaim) -> str:

@@ -121,7 +121,8 @@ def _number(gate: Gate, value: str) -> tuple[Shown, str]:
     limits = {"at_least": gate.number} if gate.gate == "min_number" else {"at_most": gate.number}
     shown = number_reaches(gate.prefix.strip(), number, **limits)
     if number is None:
-        return shown, f"the gate {gate.name!r} wants a number, not {quoted(value)}"
+        text = f"the gate {gate.name!r} wants a number, not {quoted(value)}"
+        return shown, f"{text}; write the number alone, with a unit at most"
     return shown, f"the gate {gate.name!r} wants {bound} {gate.number:g}, and the report says {number:g}"
 
 

@@ -98,7 +98,7 @@ def _gate_lines(policy: VerificationPolicy, agent: str) -> Iterator[str]:
             case _:
                 bound = "at least" if gate.gate == "min_number" else "at most"
                 there = "" if gate.required else ", if there is one,"
-                yield f"- {needs}the line that begins with {line}{there} has a number of {bound} {gate.number:g}"
+                yield f"- {needs}the line that begins with {line}{there} has a number of {bound} {gate.number:g}, alone"
 
 
 def _evidence_lines(policy: VerificationPolicy, agent: str) -> Iterator[str]:
