@@ -2,11 +2,11 @@
 
 import pytest
 
-from ripstop.styles.blackboard.definition import Gate, ReportRules, VerificationPolicy
+from ripstop.styles.blackboard.definition import Evidence, EvidenceKind, Gate, ReportRules, VerificationPolicy
 from ripstop.styles.blackboard.report import Report, read_report
 from ripstop.styles.key_lines import key_lines, lines_of, shown_lines
 from ripstop.testing import Given
-from tests.styles.blackboard.boards import begun, board, decided, ended, iteration
+from tests.styles.blackboard.boards import arguments, begun, board, decided, ended, iteration, said, tell, written
 
 RULES = ReportRules(("COOK",), True, "Verdict:", ("PASS", "FAIL", "BLOCKED"), "Blockers:", "none")
 GOOD = "iteration: 8\n\nWords.\n\nVerdict: PASS\nBlockers: none\n"
@@ -128,6 +128,21 @@ def test_values_are_read_without_the_marks_around_them() -> None:
         "`e.py` and `f.py`",
         "__init__.py",
     ]
+
+
+@pytest.mark.parametrize(
+    "line", ["- file: b.py", "File: b.py", "**FILE**： `b.py`", "> file: b.py", "f\u200bile: b.py"]
+)
+def test_every_file_that_a_report_names_is_looked_for(line: str) -> None:
+    named = Evidence(EvidenceKind.FILE, line="file:", agents=("MAKER",))
+    story = begun(board(VerificationPolicy(RULES, evidence=(named,))))
+    tell(
+        story,
+        decided("MAKER"),
+        written(),
+        said(f"iteration: 1\nfile: a.py\n{line}\n\nAn example:\n```\nfile: c.py\n```"),
+    )
+    assert [one["path"] for one in arguments(story)["evidence"]] == ["a.py", "b.py"]
 
 
 def test_a_verdict_on_one_task_is_not_the_one_on_all() -> None:
