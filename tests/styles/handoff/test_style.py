@@ -632,6 +632,27 @@ def test_an_agent_completes_by_its_decision() -> None:
     assert (now(story).status, now(story).section("Result")) == ("completed", "4")
 
 
+@pytest.mark.parametrize(
+    ("content", "result"), [("", ""), (" \u200b", ""), ("Thank you!", ""), ("谢谢", "\u200b"), ("It is 4.", "Thanks!")]
+)
+def test_an_agent_that_completes_says_what_came_out(content: str, result: str) -> None:
+    story = document(attempts=1)
+    at_work(story)
+    story.when(says("complete", content=content, result=result)).then_asks(AskAgent)
+    assert now(story).status == "in_progress" and now(story).section("Result") == ""
+    failed = story.when(says("complete", content=content, result=result)).then_asks(AskPerson)
+    (why,) = [event.reason for event in failed.events if isinstance(event, AgentFailed)]
+    assert 'say in "result" what came out of the task' in why
+
+
+def test_an_agent_that_completes_in_the_end_with_words_has_completed() -> None:
+    story = document()
+    at_work(story)
+    story.tell(says("complete", content="Thank you!"))
+    story.tell(says("complete", content="Thank you! It is 4."))
+    assert (now(story).status, now(story).section("Result")) == ("completed", "Thank you! It is 4.")
+
+
 @pytest.mark.req("S0-1")
 @pytest.mark.parametrize(
     "claim",

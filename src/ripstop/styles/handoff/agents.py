@@ -1,8 +1,8 @@
 """Agents at work on the document that they own.
 
-An agent accepts the document, works, and says what becomes of it. A reply that changes nothing is corrected once; an
-agent that fails is asked again, and after as many attempts as the policy allows a person is asked. A failure is not an
-interaction.
+An agent accepts the document, works, and says what becomes of it. A reply that changes nothing, or completes it without
+words, is corrected once; an agent that fails is asked again, and after as many attempts as the policy allows a person
+is asked. A failure is not an interaction.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,10 @@ from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Child
+from ripstop.kernel.text_limits import shown as quoted
+from ripstop.text.courtesy import courteous
 from ripstop.text.plurals import count
+from ripstop.text.visible_text import without_hidden
 
 from .. import reply
 from .. import turn as turns
@@ -100,6 +103,16 @@ def wrong_with(decisions: dict[str, Any], others: Collection[str]) -> str:
     if action != "pass" and isinstance(to, str) and to.strip() in others:
         return f'"action" is {action!r}, which ends the document, and "to" passes it to {to.strip()!r}; say one of both'
     return ""
+
+
+def _says_nothing(step: Step[HandoffState], decisions: dict[str, Any]) -> str:
+    """What is wrong with a completion that says nothing; empty if it does say what came out. People may be silent."""
+    said = step.state.said
+    words = next((text for text in (said.result, said.message) if without_hidden(text).strip()), "")
+    if decisions["action"] != "complete" or (words and not courteous(words, step.run.guards)):
+        return ""
+    found = f"{quoted(words)} is only a courtesy" if words else '"result" and "content" are empty'
+    return f'"action" is \'complete\', and {found}; say in "result" what came out of the task'
 
 
 AGAIN, TERMINATE = "again", "terminate"
@@ -188,7 +201,7 @@ def after_turn(step: Step[HandoffState], finished: FinishedTurn) -> None:
     try:
         _, decisions = final_decisions(finished.text)
         others = [name for name in step.state.assignment(agent).team if name != agent]
-        problem = wrong_with(decisions, others)
+        problem = wrong_with(decisions, others) or _says_nothing(step, decisions)
     except reply.NoReply as error:
         problem = str(error)
     if problem:
