@@ -175,3 +175,23 @@ def test_a_note_is_said_before_the_action_that_it_announces() -> None:
 def test_closing_is_told() -> None:
     story = Story().ready().hear("Bye").decides("typing", "Bye!", action("SYSTEM", "close_conversation"))
     assert told(story, "closed") == [{}]
+
+
+@pytest.mark.parametrize("response", ["\u200b", " \u2060\n", "\u00ad"])
+def test_an_answer_that_nobody_can_see_is_none(response: str) -> None:
+    story = Story().ready().hear("Hello").decides("typing", response)
+    assert story.said == [] and "'typing' needs a 'response' for the user" in story.prompt()
+    assert story.decides("typing", "Hello!").said == ["Hello!"]
+
+
+def test_a_profile_that_is_updated_with_nothing_is_not_updated() -> None:
+    story = Story().ready().hear("New number").decides("typing", "I have noted it.", action("SYSTEM", "update_profile"))
+    assert story.said == [] and "nothing was noted" in story.prompt()
+    assert not any(isinstance(one.event, ProfileUpdated) for one in story.given.records)
+
+
+def test_the_same_call_with_other_blanks_is_the_same_call() -> None:
+    story = Story().ready().hear("Refund it").decides("processing", None, action("TOOL", "refund", order="1"))
+    story.answer(ToolReturned(value="paid"))
+    story.decides("processing", None, action("TOOL", "refund", order=" 1\u200b"))
+    assert isinstance(story.asked[0], AskAgent) and "refund was not called again" in story.prompt()

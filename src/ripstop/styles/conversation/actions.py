@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel.style import EndpointUse
+from ripstop.text.visible_text import without_hidden
 
 from .configuration import as_prose
 from .decision import purpose_of, tool_of_skill
@@ -31,7 +32,7 @@ _PROTECTED = frozenset(name.casefold() for name in SESSION_IDS)
 
 
 class UnknownTarget(Exception):
-    """There is nothing of that name; says what there is."""
+    """There is nothing of that name, or nothing to do; says what there is."""
 
 
 class Target(Struct, frozen=True):
@@ -77,16 +78,18 @@ def call_key(action: BotAction, bot: Bot) -> str:
         return ""
     if target.workflow:
         return ""
-    params = _numbers_alike(target.params if target.tool else action.params)
+    params = _compared(target.params if target.tool else action.params)
     return f"{target.name or action.target} {msgspec.json.encode(params, order='sorted').decode()}"
 
 
-def _numbers_alike(value: Any) -> Any:
-    """A JSON value in which equal numbers are written alike: 100.0 is 100."""
+def _compared(value: Any) -> Any:
+    """A JSON value in which what is the same to people is written alike: 100.0 is 100, and ` 7` is `7`."""
     if isinstance(value, dict):
-        return {key: _numbers_alike(one) for key, one in value.items()}
+        return {key: _compared(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_numbers_alike(one) for one in value]
+        return [_compared(one) for one in value]
+    if isinstance(value, str):
+        return without_hidden(value).strip()
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -135,6 +138,8 @@ def _system(action: BotAction, bot: Bot) -> Target:
     tool = bot.tool(action.target) or next((one for one in bot.tools if purpose and one.purpose == purpose), None)
     if tool is not None and (tool.endpoint or (tool.system and not purpose)):
         return _of_tool(tool, tool.name, action.params)  # a built-in one needs nothing but its name
+    if purpose == UPDATE_PROFILE and not action.params:
+        raise UnknownTarget(f"{action.target!r} has no params, so nothing was noted; say what is known, by name.")
     if purpose:
         return Target(purpose, params=action.params)
     known = (*SYSTEM_ACTIONS, *(one.name for one in bot.tools if one.system))

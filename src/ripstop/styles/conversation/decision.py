@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.text_limits import is_plain, shown
+from ripstop.text.visible_text import without_hidden
 
 from .. import reply
 from .definition import FLOW_EXECUTOR, HANDOFF, Bot, BotAction, Skill
@@ -63,6 +64,8 @@ def read_decision(said: Any, bot: Bot) -> IterationDecision:
     if response is not None and not isinstance(response, str):
         raise BrokenContract(f"'response' must be a text or null, not {shown(response)}")
     words = (response or "").strip()
+    if not without_hidden(words).strip():  # nobody would see it
+        words = ""
     if len(words) > LONGEST_RESPONSE:
         raise BrokenContract(f"'response' has {len(words):,} characters; at most {LONGEST_RESPONSE:,} are sent")
     action = _action(said.get("action"))
