@@ -1,6 +1,7 @@
 """Several journals on one file: in one process, and in several real ones."""
 
 import asyncio
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -310,6 +311,23 @@ def test_what_a_killed_process_held_is_free_at_once(tmp_path: Path) -> None:
         )
         await journal.close()
         assert [file.name for file in tmp_path.glob("*worker*")] == []
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("lost", ["j.db", "."])
+def test_nothing_is_acknowledged_in_a_journal_that_was_removed(tmp_path: Path, lost: str) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+
+    async def story() -> None:
+        scribe, journal = Scribe(), SqliteJournal(folder / "j.db", Codec())
+        await journal.append(scribe.start("a"))
+        target = folder / lost
+        shutil.rmtree(target) if target.is_dir() else target.unlink()
+        with pytest.raises(JournalError, match="was replaced, or removed"):
+            await journal.append(scribe.start("b"))
+        await journal.close()
 
     asyncio.run(story())
 

@@ -1,6 +1,7 @@
 """A run that was interrupted, and whose files are not where it left them when it is resumed."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -67,3 +68,38 @@ def test_files_that_are_gone_are_named_when_their_run_is_resumed(killed: str, tm
     done = ripstop("resume", killed, cwd=tmp_path)
     assert done.returncode == 0
     assert f"{killed} has written files that are not there any more: {POEM}." in " ".join(done.stderr.split())
+
+
+LOSES = """
+import shutil
+from pathlib import Path
+
+from ripstop import tool
+
+@tool("unsafe")
+def deliver() -> str:
+    shutil.rmtree(Path(".ripstop"))
+    return "delivered"
+"""
+DELIVERS = """
+name: delivers
+initial_message: go
+agents: [{name: w, type: coder, tools: [deliver]}]
+states:
+  - {name: write, agent: w, start: true, prompt: write it, transitions: [{to: END, condition: done}]}
+"""
+
+
+def test_a_run_whose_journal_was_removed_is_not_said_to_be_completed(tmp_path: Path) -> None:
+    (tmp_path / "delivers.yaml").write_text(DELIVERS, encoding="utf-8")
+    (tmp_path / "losing.py").write_text(LOSES, encoding="utf-8")
+    lines: list[dict[str, object]] = [
+        {"agent": "w", "calls": [{"tool": "deliver", "args": {}}]},
+        {"agent": "w", "reply": '{"content": "ok", "decisions": {"done": true}}'},
+    ]
+    (tmp_path / "s.jsonl").write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    command = ("--tools", "losing", "--model", "script:s.jsonl", "run", "delivers.yaml", "--any-name")
+    done = ripstop(*command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join([".", *sys.path])})
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "was replaced, or removed" in done.stderr
+    assert "completed" not in done.stdout + done.stderr

@@ -72,14 +72,18 @@ class GroupCommit:
         write_collected: Callable[[], None],
         after_commit: Callable[[bool], None],
         explain: Callable[[sqlite3.Error], JournalError],
+        check_in_place: Callable[[], None],
     ) -> None:
         """`write_collected` writes what operations left to be written together. If it or one of them raises something
-        other than an SQLite error, all are undone and repeated one by one, so that only that one fails."""
+        other than an SQLite error, all are undone and repeated one by one, so that only that one fails.
+
+        `check_in_place` raises if what was committed is lost all the same: the file is not at its path any more."""
         self._connection = connection
         self._write_queue = write_queue
         self._write_collected = write_collected
         self._after_commit = after_commit
         self._explain = explain
+        self._check_in_place = check_in_place
         self._loop: asyncio.AbstractEventLoop
         self._queue: list[Pending] = []
         self._scheduled = False
@@ -145,16 +149,18 @@ class GroupCommit:
         """The results, or why there are none; `None` if another has the lock and we do not wait."""
         try:
             try:
-                return self._commit(batch, wait)
+                results = self._commit(batch, wait)
             except sqlite3.Error:
                 raise
             except Exception:  # comes again for the one it belongs to, as its own result
-                return self._commit(batch, wait, one_by_one=True)
+                results = self._commit(batch, wait, one_by_one=True)
+            self._check_in_place()
+            return results
         except sqlite3.Error as error:
             busy = isinstance(error, sqlite3.OperationalError) and _is_busy(error)
             return None if busy and not wait else self._explain(error)
         except Exception as error:
-            return error  # a bug in ripstop; the caller must learn of it, or would wait for ever
+            return error  # not in place, or a bug in ripstop; the caller must learn of it, or would wait for ever
 
     @staticmethod
     def _resolve(batch: list[Pending], results: list[Any] | Exception) -> None:

@@ -163,6 +163,7 @@ class SqliteJournal:
             self._steps.write,
             self._steps.finish,
             self._explain,
+            self._check_in_place,
         )
         self._seen = self._data_version()
         self._outbox_damage: list[Damage] | None = None
@@ -381,7 +382,10 @@ class SqliteJournal:
             self._liveness.bury(other)
 
     def _check_in_place(self) -> None:
-        """Raise `JournalError` if another file has taken the journal's place: what is recorded here would be lost."""
+        """Raise `JournalError` if the file is gone, or another has taken its place: what is recorded here is lost.
+
+        The main file is looked at, because a commit syncs only the log: a look at a file makes its next sync dearer.
+        """
         if file_at(self._path) != self.file:
             raise JournalError(
                 f"The journal {self._path} was replaced, or removed, while this process worked on it. Nothing more is "
@@ -389,7 +393,6 @@ class SqliteJournal:
             )
 
     async def heartbeat(self, worker_id: int, now: int) -> bool:
-        self._check_in_place()
         return bool(
             await self._commit.submit(lambda db: db.execute(self._sql["heartbeat"], (now + LEASE, worker_id)).rowcount)
         )
