@@ -248,10 +248,14 @@ else:
 
 
 def on_a_read_only_mount(folder: Path, what: str) -> str:
+    return on_a_mount(LOOK, str(folder), what)
+
+
+def on_a_mount(program: str, *arguments: str) -> str:
     """What somebody sees there, in a name space of mounts of its own."""
     here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     own = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
-    command = [*own, sys.executable, "-c", LOOK, str(folder), what]
+    command = [*own, sys.executable, "-c", program, *arguments]
     if shutil.which("unshare") is None:
         pytest.skip("no `unshare` here")
     told = subprocess.run(command, env=here, capture_output=True, text=True, timeout=50)
@@ -306,6 +310,24 @@ def test_a_full_disk_says_so_loses_nothing_and_goes_on_when_there_is_room(tmp_pa
     kept = asyncio.run(story())
     assert kept > 5
     assert lengths(path) == {"a": kept}
+
+
+SMALL = """
+import subprocess, sys
+from pathlib import Path
+from test_sqlite_trouble import refusal
+
+folder, size = sys.argv[1:]
+if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", folder], capture_output=True).returncode:
+    sys.exit(77)
+print(refusal(Path(folder, "j.db")))
+"""
+
+
+@pytest.mark.parametrize("size", ["20", "40", "100"])
+def test_a_disk_without_room_for_a_new_journal_says_so(tmp_path: Path, size: str) -> None:
+    said = on_a_mount(SMALL, str(tmp_path), size)
+    assert "cannot be opened: the disk is full. Make room, then repeat the command" in said
 
 
 LIMITED = """

@@ -86,6 +86,8 @@ def primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
     """SQLite's own code of an error. An error of Python about a value that was read, or of ours, has none: the file is
     damaged. 0 for a wrong use of the library."""
     code = getattr(error, "sqlite_errorcode", None)
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:  # its shared file cannot grow; of every other file it says so itself
+        return sqlite3.SQLITE_FULL
     if code is not None:
         return int(code) & 0xFF
     of_a_value = type(error) in (UnicodeDecodeError, sqlite3.OperationalError, sqlite3.DatabaseError)
@@ -120,6 +122,10 @@ def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool
     }.get(code, "cannot be used")
     if code == sqlite3.SQLITE_CORRUPT and opening:
         advice = "is damaged so badly that it cannot be opened. Restore it from a backup"
+    if code == sqlite3.SQLITE_FULL and opening:
+        advice = (
+            "cannot be opened: the disk is full. Make room, then repeat the command. What was recorded before is safe"
+        )
     if code == sqlite3.SQLITE_CANTOPEN and os.path.exists(path):
         advice = (
             "cannot be opened: may you write to its folder? To look at one that cannot be written to, copy it, "
@@ -261,7 +267,7 @@ def _prepare(path: Path, db: sqlite3.Connection, create: bool) -> None:
             db.execute("COMMIT")
             failpoint("sqlite.after_migration")
         except BaseException:
-            db.execute("ROLLBACK")
+            _roll_back(db)
             raise
     db.execute("PRAGMA synchronous = FULL")
 
@@ -272,8 +278,12 @@ def _version(path: Path, db: sqlite3.Connection) -> int:
     try:
         return _known_version(path, db)
     finally:
-        if db.in_transaction:  # some errors end it
-            db.execute("ROLLBACK")
+        _roll_back(db)
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    if db.in_transaction:  # some errors end it, such as a full disk
+        db.execute("ROLLBACK")
 
 
 def _known_version(path: Path, db: sqlite3.Connection) -> int:
@@ -325,8 +335,7 @@ def _patiently(db: sqlite3.Connection, do: Callable[[], None]) -> None:
         except sqlite3.OperationalError as error:
             if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
-        if db.in_transaction:
-            db.execute("ROLLBACK")
+        _roll_back(db)
         time.sleep(random.uniform(0.001, 0.02))
 
 
