@@ -191,12 +191,9 @@ class World:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        worker_id = self.worker.worker_id
         self.worker = None
         self.engine.dispatcher = None
-        await self.journal.close()
-        # closing removes the lock's file; a killed process leaves it behind, unlocked
-        self.journal._liveness._file(worker_id).touch()
+        await self.journal.close()  # leaves the lock's file behind, unlocked
 
 
 def style_of(definition: Errands) -> str:

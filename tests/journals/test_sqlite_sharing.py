@@ -309,6 +309,7 @@ def test_what_a_killed_process_held_is_free_at_once(tmp_path: Path) -> None:
         assert [task.number for task in await journal.claim(mine, NOW, 9, ALL, OFFERS)] == [2], (
             "its lease has not run out"
         )
+        await journal.leave(mine, NOW)
         await journal.close()
         assert [file.name for file in tmp_path.glob("*worker*")] == []
 
@@ -328,6 +329,26 @@ def test_nothing_is_acknowledged_in_a_journal_that_was_removed(tmp_path: Path, l
         with pytest.raises(JournalError, match="was replaced, or removed"):
             await journal.append(scribe.start("b"))
         await journal.close()
+
+    asyncio.run(story())
+
+
+def test_what_a_worker_held_that_could_not_say_goodbye_is_free_at_once(tmp_path: Path) -> None:
+    async def story() -> None:
+        scribe = Scribe()
+        gone, here = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
+        await gone.append(scribe.start("a", TOOL))
+        old, mine = await gone.enrol(NOW), await here.enrol(NOW)
+        assert len(await gone.claim(old, NOW, 9, ALL, OFFERS)) == 1
+        gone._writing.execute("PRAGMA query_only = ON")  # it cannot write any more, as on a full disk
+        with pytest.raises(JournalError):
+            await gone.leave(old, NOW)
+        assert await here.workers(NOW) == [(old, False), (mine, True)]
+        assert len(await here.claim(mine, NOW, 9, ALL, OFFERS)) == 1, "its lease has not run out"
+        await gone.close()
+        await here.leave(mine, NOW)
+        assert await here.workers(NOW) == [] and list(tmp_path.glob("*-worker-*")) == []
+        await here.close()
 
     asyncio.run(story())
 

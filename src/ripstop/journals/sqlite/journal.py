@@ -398,7 +398,11 @@ class SqliteJournal:
         )
 
     async def leave(self, worker_id: int, now: int) -> None:
-        await self._commit.submit(lambda db: self._bury(db, now, worker_id))
+        try:
+            await self._commit.submit(lambda db: self._bury(db, now, worker_id))
+        except BaseException:  # a full disk: without a free lock others would wait until the lease has run out
+            self._liveness.abandon(worker_id)
+            raise
         self._liveness.leave(worker_id)
 
     def _bury(self, db: sqlite3.Connection, now: int, *worker_ids: int) -> None:

@@ -37,6 +37,12 @@ class Liveness:
             failpoint("liveness.after_unlink")
             os.close(handle)
 
+    def abandon(self, worker_id: int) -> None:
+        """Leave as a killed process does: the file stays, unlocked, so that others see at once that it is dead."""
+        handle = self._mine.pop(worker_id, None)
+        if handle is not None:
+            os.close(handle)
+
     def marks(self) -> set[int]:
         """The workers that have a file, living or dead."""
         start = f"{self._journal.name}-worker-"
@@ -64,5 +70,6 @@ class Liveness:
         self._file(worker_id).unlink(missing_ok=True)
 
     def close(self) -> None:
+        """What has not left is in the journal's list of workers still."""
         for worker_id in list(self._mine):
-            self.leave(worker_id)
+            self.abandon(worker_id)
