@@ -314,6 +314,45 @@ def test_an_error_that_passes_by_its_name_is_tried_again_whatever_its_status(nam
         heard(response(400, {"error": {"message": "x", "type": name}}))
 
 
+@pytest.mark.parametrize("status", [400, 403, 422])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "server overloaded, try later",
+        "The model is overloaded. Please try again later.",
+        "model is loading",
+        "Model m is currently loading",
+        "Loading model",
+        "The service is temporarily unavailable",
+    ],
+)
+def test_a_server_that_says_it_is_busy_is_asked_again_whatever_its_status(status, said):
+    with pytest.raises(TryAgain, match=f"answered {status}"):
+        heard(response(status, {"error": {"message": said}}))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The model m is not available in your region",
+        "temperature must be below 2",
+        "Unknown field 'loading'",
+        "The model is not loaded",
+        "Retry with another model",
+    ],
+)
+def test_an_error_that_will_come_again_is_not_taken_for_a_busy_server(said):
+    with pytest.raises(Refused) as refused:
+        heard(response(400, {"error": {"message": said}}))
+    assert not isinstance(refused.value, Unavailable)
+
+
+@pytest.mark.parametrize("page", [b"<html><head><title>400", b"\r\n<!DOCTYPE html>\n<html>"])
+def test_a_web_page_instead_of_an_error_waits_for_a_person_who_checks_the_address(page):
+    with pytest.raises(Unavailable, match="is it http or https"):
+        heard(response(400, page, "Content-Type: text/html"))
+
+
 def test_a_rate_limit_that_speaks_of_a_quota_is_tried_again():
     error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota. Retry in 20 s."}
     with pytest.raises(TryAgain):
@@ -493,6 +532,21 @@ def test_a_reply_without_choices_is_tried_again():
         heard(response(200, {}, "Content-Type: application/json"))
     with pytest.raises(TryAgain, match="no `choices`"):
         heard(events())
+    with pytest.raises(TryAgain, match="not a JSON object"):
+        heard(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+
+
+@pytest.mark.parametrize("finish", ["error", "ERROR", "abort", "insufficient_system_resource"])
+def test_a_reply_that_the_server_gave_up_is_asked_for_again(finish):
+    with pytest.raises(TryAgain, match="broke off its reply"):
+        heard(events(delta(content='{"content": "ha'), delta(finish)))
+
+
+def test_half_an_object_of_a_server_that_does_not_say_why_it_ended_is_cut():
+    assert heard(events(delta(content='I think: {"content": "ha'))).cut
+    for whole in ("words", '{"content": "ha"}', 'I think: {"content": {"a": [1]}} so', "def f() { return 1", "{ x"):
+        assert not heard(events(delta(content=whole))).cut, whole
+    assert not heard(events(delta("stop", content='{"content": "ha'))).cut
 
 
 @pytest.mark.parametrize("content", [None, "", " "])

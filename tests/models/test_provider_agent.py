@@ -108,6 +108,8 @@ def test_errors_are_sorted_by_whether_they_may_pass():
         with pytest.raises(Refused, match="key in the environment") as refused:
             perform(raising(ModelHTTPError(status, "m")), ask())
         assert refused.value.fault == fault
+    with pytest.raises(TryAgain):
+        perform(raising(ModelHTTPError(400, "m", {"message": "The model is overloaded."})), ask())
     with pytest.raises(PromptTooLong):
         perform(raising(ModelHTTPError(400, "m", {"message": "prompt is too long: 9 tokens > 8 maximum"})), ask())
 

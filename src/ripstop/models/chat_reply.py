@@ -10,6 +10,7 @@
 
 import json
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -37,6 +38,8 @@ QUOTED = 60
 
 AT_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
 """How servers say that a reply ended at its limit of length."""
+BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
+"""How servers say that they have failed in the middle of a reply."""
 FILTERED = ("content_filter", "content-filter", "safety")
 """How servers say that a filter of theirs has left something out of a reply, or ended it."""
 MOST_WITHHELD = 3
@@ -114,6 +117,8 @@ class Reply:
 
     def answer(self) -> AgentReplied:
         """The reply, typed, and in a form that a journal reads back. Raises `TryAgain`."""
+        if self.finish.lower() in BROKEN_OFF:
+            raise TryAgain(f"The server broke off its reply ({self.finish}).")
         is_filtered = self.finish.lower() in FILTERED
         if is_filtered and not self._calls and not self.text.strip():
             raise TryAgain(f"the server's filter withheld the reply ({self.finish})", most=MOST_WITHHELD)
@@ -123,7 +128,7 @@ class Reply:
             text=self._without_secret(self.text),
             calls=calls,
             usage=self.usage,
-            cut=self.is_cut,
+            cut=self.is_cut or (not self.finish and _ends_within_an_object(self.text)),
             says=self.model,
             filtered=is_filtered,
         )
@@ -246,6 +251,24 @@ class Reply:
             if self._secret in written:
                 return _parsed(written.replace(self._secret, "…"))
         return value
+
+
+_OBJECT = re.compile(r'\{\s*"')
+_json = json.JSONDecoder(strict=False)
+
+
+def _ends_within_an_object(text: str) -> bool:
+    """Whether a reply ends before an object in it does. Servers that never say why a reply ended send whole ones, too;
+    so only what cannot be whole counts as cut."""
+    at = 0
+    while opening := _OBJECT.search(text, at):
+        try:
+            _, at = _json.raw_decode(text, opening.start())
+        except json.JSONDecodeError as error:
+            return error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        except (RecursionError, ValueError):
+            return False
+    return False
 
 
 def arguments_in(text: str) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from .accounts import says_no_quota, says_wrong_key
 from .api_key import KEY_NAME, OPENAI, ApiKey
 from .chat_format import messages_of, tools_of
 from .chat_reply import CALL_SECONDS, Reply, decoded
+from .passing_errors import is_page, says_busy
 from .windows import says_too_long
 
 if TYPE_CHECKING:
@@ -318,7 +319,7 @@ class OpenAICompatibleAgent:
             "POST", url, content=content, headers={**HEADERS, **headers}, extensions={"trace": trace}
         ) as response:
             request.progress.left()
-            if response.status_code != 200:
+            if not 200 <= response.status_code < 300:  # 204 is a reply with nothing in it, like an empty 200
                 raise self._server_error(response.status_code, response.headers, await error_body(response), key)
             request.progress.receive(0)
             streamed = "text/event-stream" in response.headers.get("content-type", "").lower()
@@ -388,7 +389,7 @@ class OpenAICompatibleAgent:
             status = _status_named(body) or status
         if status == 429:
             return TryAgain(told, after=retry_after(headers), provider_wide=True)
-        if status >= 500 or status in PASSING:
+        if status >= 500 or status in PASSING or says_busy(status, said):
             return TryAgain(told, after=retry_after(headers))
         match status:
             case 401 | 403:
@@ -399,6 +400,11 @@ class OpenAICompatibleAgent:
                     f"{told}. Check the model's name ({self._model!r}) and the base URL; it usually ends in /v1.",
                     fault="definition",
                 )
+        if is_page(body):
+            return Unavailable(
+                f"{told}. That is a web page, not a model server's answer. Check the base URL: is it http or https?",
+                fault="definition",
+            )
         return Refused(f"{told}. Check what the model {self._model!r} supports.", fault="agent")
 
 

@@ -30,6 +30,7 @@ from ripstop.security.redaction import redacted, secrets_in
 
 from .accounts import says_no_quota, says_wrong_key
 from .chat_reply import CALL_SECONDS, Reply
+from .passing_errors import says_busy
 from .provider_models import model_of
 from .windows import says_too_long
 
@@ -259,7 +260,7 @@ def _trouble(error: Any) -> TryAgain | Refused:
         return Unavailable(said, fault="definition")
     if status == 429:
         return TryAgain(str(error), after=error.retry_after, provider_wide=True)
-    if status is None or status >= 500 or status in PASSING:
+    if status is None or status >= 500 or status in PASSING or says_busy(status, str(error)):
         return TryAgain(str(error), after=error.retry_after)
     if status in (401, 403, 404):
         return Unavailable(said, fault="definition")
