@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -151,6 +152,40 @@ def test_the_limits_are_shown_even_if_the_first_call_fails(tmp_path: Path) -> No
     done = run()
     assert done.exit_code == 1
     assert done.stderr.splitlines()[1].startswith("limits: 200 calls, 1 h at work; raise with --max-calls N, --max-sec")
+
+
+NESTED = """\
+name: {name}
+initial_message: go
+states:
+  - {{name: delegate, start: true, workflow: {below}.yaml, transitions: [{{to: END}}]}}
+"""
+LEAF = """\
+name: c
+initial_message: go
+agents: [{name: ada, type: ask}]
+states:
+  - {name: think, agent: ada, start: true, prompt: Think., transitions: [{to: END}]}
+"""
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_limit_of_runs_that_a_descendant_reached_is_a_limit_and_can_be_raised(tmp_path: Path, most: int) -> None:
+    for name, below in (("a", "b"), ("b", "b2"), ("b2", "c")):
+        (tmp_path / f"{name}.yaml").write_text(NESTED.format(name=name, below=below), encoding="utf-8")
+    (tmp_path / "c.yaml").write_text(LEAF, encoding="utf-8")
+
+    def ripstop(*command: str) -> tuple[int, dict[str, Any]]:
+        done = CliRunner().invoke(cli, ["--json", "--model", "script:script.jsonl", *command])
+        return done.exit_code, json.loads(done.stdout)
+
+    code, result = ripstop("run", "a.yaml", "--any-name", "--max-runs", str(most))
+    assert (code, result["outcome"], result["guard"]["name"]) == (3, "limit", "budget.runs"), result
+    code, again = ripstop("resume", result["run"], "--raise", "runs=+1")
+    assert (code, again["outcome"]) == (3, "limit"), "all that was raised is used up by the child that is resumed"
+    (hint,) = (way for way in again["guard"]["ways_on"] if "--raise" in way)
+    code, last = ripstop(*hint.split()[1:])
+    assert (code, last["outcome"]) == (0, "completed"), hint
 
 
 def test_a_waiting_run_says_what_it_waits_for(tmp_path: Path) -> None:

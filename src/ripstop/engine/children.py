@@ -189,7 +189,9 @@ class Children:
         limit = limit_of(child.verdict) if child.verdict else ""
         if child.verdict and limit and limit not in raises:
             asked = getattr(command.limits, limit, None) if command.limits else None
-            raises[limit] = asked or child.verdict.limit
+            if asked == 0:  # of `runs` nothing is set aside; it would stop again at once
+                return child
+            raises[limit] = asked or child.verdict.limit or 1
         if settings != child.settings:
             await self._engine.change_settings(child.id, settings, by=request.name)
         return await self._engine.resume(child.id, raises, by=request.name)

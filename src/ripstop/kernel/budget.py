@@ -185,6 +185,11 @@ def slice_for_child(run: Run[Any], command: StartRun, render: Render | None = No
     )
 
 
+def allows_no_child(run: Run[Any], command: StartRun) -> bool:
+    """Whether the run's own limits have nothing left for a child: then a limit that one has reached is the run's."""
+    return before_child(run) is not None or type(slice_for_child(run, command)) is GuardTripped
+
+
 def _nothing_left(run: Run[Any], command: StartRun, what: str) -> GuardTripped:
     limit: float = getattr(run.limits, what)
     value = limit if what not in SHARED_WITH_CHILDREN else amount(committed(run), what)

@@ -32,6 +32,8 @@ OF_GUARDS = ("patience", "turn_calls")
 """What is raised of guards; 0 there means that nothing is limited."""
 MAX_RAISE = 2**53
 """A raise above it would not be exact, and two of them could be more than a journal can hold."""
+LEAST_RAISE = {"runs": 10}
+"""What is proposed at least. In a family that goes on, every run that is resumed counts again."""
 _LIMIT_OF = {"max_turns": "turns", "max_iterations": "iterations", "max_reviews": "reviews"}
 """Which limit a verdict is about, where the guard has another name."""
 
@@ -54,11 +56,12 @@ def raisable_by(verdict: GuardTripped) -> str:
 def raises_in_answer(verdict: GuardTripped, answer: PersonAnswered) -> dict[str, float]:
     """What a person who says `continue` raises, and by how much: in the field `raise`, or as the text of the answer.
 
-    Without a number, a limit that was reached is doubled, and patience stays as it is. Raises `UsageError`.
+    Without a number, a limit that was reached is doubled (or raised by `LEAST_RAISE`), and patience stays as it is.
+    Raises `UsageError`.
     """
     name, said = raisable_by(verdict), answer.fields.get("raise", answer.text.strip())
     if said == "":
-        return {name: verdict.limit or 1} if limit_of(verdict) else {}
+        return {name: max(verdict.limit, LEAST_RAISE.get(name, 0)) or 1} if limit_of(verdict) else {}
     if not name:
         raise UsageError(f"{shown(said)} cannot be used here: nothing can be raised. Answer `{CONTINUE}` alone.")
     try:
@@ -102,7 +105,7 @@ def ways_on(verdict: GuardTripped) -> list[Way]:
     raises: dict[str, float] = {}
     if limit:
         half = verdict.limit / 2
-        raises = {limit: half if limit in FRACTIONS and half else max(1, round(half))}
+        raises = {limit: half if limit in FRACTIONS and half else max(LEAST_RAISE.get(limit, 1), round(half))}
     elif verdict.progress and verdict.guard in CIRCLING:
         raises = {"patience": round(verdict.limit)}
     ways = [Way("resume", raises)]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ripstop.kernel import progress
-from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.budget import allows_no_child
 from ripstop.kernel.effects import (
     Answer,
     AskAgent,
@@ -217,7 +217,7 @@ def after_workflow(step: Step[BoardState], answer: Answer) -> None:
     if not isinstance(answer, RunFinished):
         reason = answer.reason if isinstance(answer, Failed) else "its run has no end"
         raise Unworkable(f"The workflow of {agent} could not be run in iteration {state.iteration}: {reason}")
-    if answer.outcome == "limit" and isinstance(slice_for_child(step.run, _start_of(state)), GuardTripped):
+    if answer.outcome == "limit" and allows_no_child(step.run, _start_of(state)):
         return _carry_out(step)  # it is the limit of this run, so a guard says so
     if answer.outcome != "completed":
         ended = f"ended as {answer.outcome} ({answer.run}): {answer.because}"

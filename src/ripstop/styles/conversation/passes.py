@@ -6,7 +6,7 @@ or transferred, or cancelled.
 
 from typing import Any
 
-from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.budget import allows_no_child
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -20,7 +20,6 @@ from ripstop.kernel.effects import (
     ToolReturned,
     text_of,
 )
-from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.result import Result
 from ripstop.kernel.step import Step
 
@@ -568,7 +567,7 @@ def after_flow(step: Chat, workflow: str, answer: Any) -> None:
         return None
     again = StartRun(workflow=workflow, surface=True)
     is_at_limit = isinstance(answer, RunFinished) and answer.outcome == "limit"
-    if is_at_limit and isinstance(slice_for_child(step.run, again), GuardTripped):
+    if is_at_limit and allows_no_child(step.run, again):
         step.ask(again)  # it is the limit of this run, so a guard says so
         return None
     if not isinstance(answer, RunFinished) or answer.outcome != "completed":

@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel import progress
-from ripstop.kernel.budget import before_turn, slice_for_child
+from ripstop.kernel.budget import allows_no_child, before_turn
 from ripstop.kernel.effects import Answer, Failed, RunFinished
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
@@ -353,7 +353,7 @@ def after_child(step: Step[GraphState], answer: Answer) -> None:
     handled = here.handles_failure and _first_that_holds(here, known)[1] is not None
     if answer.outcome == COMPLETED or handled:
         return _follow(step, word, None)
-    if answer.outcome == "limit" and isinstance(slice_for_child(step.run, here.start_run), GuardTripped):
+    if answer.outcome == "limit" and allows_no_child(step.run, here.start_run):
         return give_turn(step)  # it is the run's own limit, so a guard says so
     return _error(step, f"the workflow {here.workflow!r} ended as {answer.outcome} ({answer.run}): {answer.because}")
 

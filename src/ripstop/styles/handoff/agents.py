@@ -9,9 +9,8 @@ from collections.abc import Collection
 from typing import Any
 
 from ripstop.kernel import progress
-from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.budget import allows_no_child
 from ripstop.kernel.effects import Answer, AskAgent, AskPerson, Failed, RunFinished, StartRun
-from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Child
@@ -177,7 +176,7 @@ def after_workflow(step: Step[HandoffState], answer: Answer) -> None:
     if not isinstance(answer, RunFinished):
         reason = answer.reason if isinstance(answer, Failed) else "its run has no end"
         return _failed(step, agent, f"the workflow {workflow!r} could not be run: {reason}")
-    if answer.outcome == "limit" and isinstance(slice_for_child(step.run, StartRun(workflow=workflow)), GuardTripped):
+    if answer.outcome == "limit" and allows_no_child(step.run, StartRun(workflow=workflow)):
         return ask(step, agent)  # it is the limit of this run, so a guard says so
     if answer.outcome != "completed":
         why = f"the workflow {workflow!r} ended as {answer.outcome} ({answer.run}): {answer.because}"

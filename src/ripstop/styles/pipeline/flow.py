@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from ripstop.kernel import progress
-from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.budget import allows_no_child
 from ripstop.kernel.effects import (
     Answer,
     AskAgent,
@@ -354,7 +354,7 @@ def after_workflow(step: Step[PipelineState], answer: Answer) -> None:
         reason = answer.reason if isinstance(answer, Failed) else "its run has no end"
         raise Unworkable(f"The workflow of the stage {stage.name!r} could not be run: {reason}")
     start = StartRun(workflow=stage.workflow)
-    if answer.outcome == "limit" and isinstance(slice_for_child(step.run, start), GuardTripped):
+    if answer.outcome == "limit" and allows_no_child(step.run, start):
         return start_workflow(step)  # it is the limit of this run, so a guard says so
     if answer.outcome != "completed":
         ended = f"ended as {answer.outcome} ({answer.run}): {answer.because}"
