@@ -15,6 +15,8 @@ from tests.harness.outage_server import Mode, set_mode
 from tests.walks.commands import log_of, ripstop, succeed
 from tests.walks.matrix import GOAL, STYLES, WORDS, make_cell
 from tests.walks.test_command_line import HAIKU
+from tests.walks.test_family_lines import CHILD, PARENT
+from tests.walks.test_lost_files import DELIVERS
 
 
 def script(folder: Path, *lines: object) -> str:
@@ -105,7 +107,39 @@ def test_retry_says_what_it_needs_and_when_there_is_nothing_to_do(tmp_path: Path
     empty = tmp_path / "empty"
     empty.mkdir()
     succeed("run", str(HAIKU), "--model", script(empty, *REPLIES_OF), cwd=empty)
-    assert "Nothing is paused" in ripstop("retry", "--all", cwd=empty).stderr
+    assert "Nothing is paused." in succeed("retry", "--all", cwd=empty)
+    assert json.loads(succeed("--json", "retry", "--all", "--failed-since", DAWN, cwd=empty)) == {"runs": []}
+
+
+def test_failed_since_means_failed_runs_and_says_how_paused_ones_are_retried(tmp_path: Path) -> None:
+    run = paused(tmp_path)
+    said = succeed("retry", "--failed-since", DAWN, cwd=tmp_path)
+    assert "No run has failed since 2020-01-01" in said and "ripstop retry --all" in said
+    both = ripstop("--json", *NOBODY, "retry", "--all", "--failed-since", DAWN, cwd=tmp_path)
+    assert [one["run"] for one in json.loads(both.stdout)["runs"]] == [run]
+
+
+def test_a_family_that_failed_with_a_refused_call_is_named_with_the_reason(tmp_path: Path) -> None:
+    for name, text in (("parent", PARENT), ("child", CHILD)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "workflow.yaml").write_text(text, encoding="utf-8")
+    plan = {"agent": "boss", "reply": json.dumps({"content": "x", "decisions": {"planned": True}})}
+    spec = script(tmp_path, plan, {"agent": "clerk", "error": "refused"})
+    root = json.loads(ripstop("--json", "--model", spec, "run", "parent", cwd=tmp_path).stdout)["run"]
+    done = ripstop("retry", "--failed-since", DAWN, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{root}.6 cannot be retried" in done.stderr and f"Fork {root} instead" in done.stderr
+
+
+def test_retry_says_which_tools_a_run_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "delivers.yaml").write_text(DELIVERS, encoding="utf-8")
+    spec = script(tmp_path, {"agent": "w", "calls": [{"tool": "deliver", "args": {}}]})
+    first = ripstop("--json", "--model", spec, "run", "delivers.yaml", "--any-name", cwd=tmp_path)
+    run = json.loads(first.stdout)["run"]
+    done = ripstop("retry", run, cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert f"{run} waits for a worker that has the tool 'deliver'." in done.stderr and "--tools MODULE" in done.stderr
+    assert json.loads(ripstop("--json", "retry", run, cwd=tmp_path).stdout)["runs"][0]["needs"] == ["tool:deliver"]
 
 
 def test_a_run_that_was_paused_when_it_was_restored_goes_on_by_the_commands_that_are_named(tmp_path: Path) -> None:

@@ -140,9 +140,14 @@ async def retry_calls(app: "App", run_id: str, by: str) -> Run[Any]:
 
 
 async def failed_since(engine: Engine, since: int) -> list[str]:
-    """The runs that a refused call has ended since then, the oldest first; they can be retried."""
+    """The runs that a refused call has ended since then, the oldest first. They can be retried, but for children whose
+    family has failed with them: of those a retry says why not."""
     found = list[str]()
-    for info in reversed(await all_runs(engine, RunQuery(statuses=("failed",), since=since, parent=""))):
+    failed = await all_runs(engine, RunQuery(statuses=("failed",), since=since))
+    names = {info.run_id for info in failed}
+    for info in reversed(failed):
+        if info.parent and info.root not in names:
+            continue  # its parent went on in spite of it
         with suppress(*UNUSABLE):  # one that cannot be read here does not keep the others from being found
             if (await engine.look(info.run_id)).run.failed_call:
                 found.append(info.run_id)

@@ -82,7 +82,7 @@ async def _work_on(options: "Options", app: "App", run_ids: list[str], again: st
     if interrupted.done():
         with undisturbed():
             say(interruption(again), err=True)
-    results = [await summary(app.engine, view) for view in views]
+    results = [with_needs(await summary(app.engine, view), view) for view in views]
     for result in results:
         result["outcome"] = shown_status(result["outcome"], has_workers=False)  # nothing here works on it any more
     if options.as_json:
@@ -91,6 +91,8 @@ async def _work_on(options: "Options", app: "App", run_ids: list[str], again: st
         for result in results:
             because = f"  {result['because']}" if result["because"] else ""
             say((result["run"], "bold"), f"  {result['outcome']}{because}")
+        for view in views:
+            tell_needs(view)
     if interrupted.done():
         return 128 + interrupted.result()
     codes = {exit_code(view.status) for view in views}
@@ -174,6 +176,22 @@ def tell_missing(app: "App", tools: "Iterable[str]") -> None:
     """Say why tools are missing, or how to bring them."""
     for note in app.about_missing(tools):
         say(in_commands(note), err=True)
+
+
+def with_needs(result: dict[str, Any], view: "View") -> dict[str, Any]:
+    """The summary of a run, with what it waits for that no worker here offers."""
+    if not view.needs:
+        return result
+    found = {**result, "needs": list(view.needs)}
+    if any(needs.startswith("tool:") for needs in view.needs):
+        found["ways_on"] = [f"ripstop resume {view.run.id} --tools MODULE"]
+    return found
+
+
+def tell_needs(view: "View") -> None:
+    for needs in view.needs:
+        kind, _, name = needs.partition(":")
+        say(f"{view.run.id} waits for a worker that has the {kind} {name!r}.", err=True)
 
 
 async def _settled(
@@ -274,7 +292,7 @@ def cancel(options: Options, run_id: str) -> None:
 @click.option(
     "--failed-since",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
-    help="Also every run that such a call has ended as failed since then (local time).",
+    help="Every run that such a call has ended as failed since then (local time); with --all, besides those.",
 )
 @shared_options
 @click.pass_obj
@@ -293,9 +311,7 @@ def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: 
     """
     from ripstop.app.resume import all_runs
     from ripstop.app.resume import failed_since as found_since
-    from ripstop.engine.ports import DeskQuery, RunQuery
-    from ripstop.kernel.errors import UsageError
-    from ripstop.kernel.run import RESTORED
+    from ripstop.engine.ports import RunQuery
 
     if not run_ids and not all_ and failed_since is None:
         raise click.UsageError("Name a run, or say --all or --failed-since. `ripstop runs --status paused` lists them.")
@@ -310,15 +326,36 @@ def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: 
                 named += await found_since(app.engine, round(failed_since.timestamp() * 1_000_000))
             named = list(dict.fromkeys(named))
             if not named:
-                held = (await app.engine.desk(DeskQuery(purpose=RESTORED, size=1))).items
-                raise UsageError(f"Nothing is paused.{HELD if held else ''}")
+                return await _nothing_to_retry(options, app, failed_since, all_)
             retried = await _retry_each(options, app, named)
             # a family goes on as a whole, whichever of its runs is named
             roots = list(dict.fromkeys([await app.engine.root_of(one) for one in retried]))
+            for root in roots:
+                tell_missing_tools(app, (await app.look(root)).run)
             code = await _work_on(options, app, roots, f"{command_for(settings.store)} resume --all")
             return code or (0 if len(retried) == len(named) else REFUSED)
 
     raise SystemExit(asyncio.run(work()))
+
+
+async def _nothing_to_retry(options: "Options", app: "App", failed_since: "datetime | None", all_: bool) -> int:
+    """Say so; it is what a script wants. Raises `UsageError` if runs are held instead."""
+    from ripstop.engine.ports import DeskQuery
+    from ripstop.kernel.errors import UsageError
+    from ripstop.kernel.run import RESTORED
+
+    since = f"{failed_since:%Y-%m-%d %H:%M:%S}" if failed_since else ""
+    paused = "Nothing is paused" if all_ else ""
+    failed = f"{'no' if all_ else 'No'} run has failed since {since} through a call that was refused" if since else ""
+    hint = "" if all_ else " Runs that are paused:  ripstop retry --all"
+    said = f"{', and '.join(filter(None, (paused, failed)))}.{hint}"
+    if (await app.engine.desk(DeskQuery(purpose=RESTORED, size=1))).items:
+        raise UsageError(said + HELD)
+    if options.as_json:
+        say_json({"runs": []})
+    else:
+        say(said)
+    return 0
 
 
 async def _retry_each(options: "Options", app: "App", run_ids: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from ripstop.kernel.errors import JournalNotFound, UsageError
 from ripstop.kernel.limits import RAISABLE
 
 from .options import FolderPath, Options, WithLimits, allow_option, limit_options, pairs, shared_options
-from .resume import NO_PROJECT, latest_at_limit, tell_missing_tools, work_here
+from .resume import NO_PROJECT, latest_at_limit, tell_missing_tools, tell_needs, with_needs, work_here
 from .signals import resume_with, stop_requested
 from .terminal import at_terminal, keep_working_without_readers, say, say_json
 from .trust import with_consent, with_folders
@@ -314,16 +314,12 @@ async def follow_run(
         if ended_before:
             result = {**result, "resumed": False, "ways_on": _forks(app.engine, view)}
         if view.needs:
-            result = {**result, "outcome": shown_status(view.status, has_workers=False), "needs": list(view.needs)}
-            if any(needs.startswith("tool:") for needs in view.needs):
-                result = {**result, "ways_on": [f"ripstop resume {run_id} --tools MODULE"]}
+            result = {**with_needs(result, view), "outcome": shown_status(view.status, has_workers=False)}
         if options.as_json:
             say_json(result)
         else:
             screen.result(view, result)
-            for needs in view.needs:
-                kind, _, name = needs.partition(":")
-                say(f"{run_id} waits for a worker that has the {kind} {name!r}.", err=True)
+            tell_needs(view)
     return exit_code(view.status)
 
 
