@@ -69,6 +69,19 @@ def test_a_journal_sees_that_another_has_written_and_not_that_it_has_itself(tmp_
     asyncio.run(story())
 
 
+def test_the_death_of_a_worker_is_a_change_and_told_once(tmp_path: Path) -> None:
+    async def story() -> None:
+        one, other = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
+        await other.enrol(NOW)
+        assert one.changed() and not one.changed()
+        await other.close()  # as when its process is killed: its lock is free, and nothing is written
+        assert one.changed()
+        assert not one.changed(), "or whoever takes nothing would look for work again and again"
+        await one.close()
+
+    asyncio.run(story())
+
+
 def test_many_appends_in_one_turn_of_the_loop_share_few_commits(tmp_path: Path) -> None:
     async def story() -> None:
         scribe = Scribe()

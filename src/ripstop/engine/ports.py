@@ -393,7 +393,7 @@ class Journal(Protocol):
         """When the next unclaimed command is due that `claim` would find."""
 
     def changed(self) -> bool:
-        """Whether another process may have written since the last call. Costs next to nothing."""
+        """Whether another process may have written since the last call, or has died. Costs next to nothing."""
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` when other processes write, if the store can notify; returns a function that stops it."""

@@ -333,7 +333,7 @@ class SqliteJournal:
         if self._commit.elsewhere:
             return False  # the connection is busy; the next call sees the change
         before, self._seen = self._seen, self._data_version()
-        return before != self._seen
+        return before != self._seen or self._liveness.has_died()  # what that one held is due
 
     def _data_version(self) -> int:
         version: int = self._writing.execute("PRAGMA data_version").fetchone()[0]

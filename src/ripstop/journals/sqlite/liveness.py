@@ -18,6 +18,7 @@ class Liveness:
     def __init__(self, journal: Path) -> None:
         self._journal = journal
         self._mine: dict[int, int] = {}
+        self._known_dead: set[int] = set()
 
     def _file(self, worker_id: int) -> Path:
         return self._journal.with_name(f"{self._journal.name}-worker-{worker_id}")
@@ -64,6 +65,11 @@ class Liveness:
         finally:
             os.close(handle)
         return True
+
+    def has_died(self) -> bool:
+        """Whether a worker was killed since this was asked before. Each is told once, though its file may stay."""
+        before, self._known_dead = self._known_dead, {worker for worker in self.marks() if self.gone(worker)}
+        return not self._known_dead <= before
 
     def bury(self, worker_id: int) -> None:
         failpoint("liveness.before_bury")
