@@ -278,6 +278,8 @@ def test_the_desk_shows_the_conversation_as_it_is_now(transferred: Path) -> None
     shown = command("desk", item["id"]).out
     assert "    user:  A person, please\n          kim:  all is well\n" in shown, "no text looks like another's"
     assert "    user:  Hello?\n" in shown and f"ripstop answer {item['id']} release" in shown
+    ways = f"ripstop answer {item['id']} TEXT   ·   ripstop answer {item['id']} release"
+    assert ways in shown and ways in " ".join(command("show", item["run"]).out.splitlines())
 
 
 def test_answers_on_the_desk_go_to_the_user_until_it_is_released(transferred: Path) -> None:

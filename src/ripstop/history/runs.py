@@ -13,6 +13,7 @@ from ripstop.kernel.effects import CallTool, StartRun
 from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.events import Warned
 from ripstop.kernel.outbox import child_id
+from ripstop.kernel.questions import kind_of
 from ripstop.kernel.resuming import ways_on
 from ripstop.kernel.run import Run, Spent
 
@@ -204,6 +205,7 @@ def question_row(question: Question, outage: Outage | None = None) -> dict[str, 
     ask = question_now(question, outage).command
     return {
         "id": f"{question.run_id}/{question.number}",
+        "kind": kind_of(ask),
         "question": ask.question,
         "choices": list(ask.choices),
         **({"title": ask.title} if ask.title else {}),

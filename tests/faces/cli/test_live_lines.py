@@ -99,3 +99,31 @@ def test_the_last_words_of_a_board_are_those_with_which_main_finished(tmp_path: 
     finish = "FINISH: Both tasks are verified, all tests pass, and nothing blocks."
     assert done.err.splitlines()[-2].startswith("  ● MAIN  ") and done.err.splitlines()[-1] == f"    {finish}", done.err
     assert f"last    {finish}" in done.out.splitlines(), done.out
+
+
+MIDDLE_OF_A_TURN: tuple[dict[str, Any], ...] = (
+    {"agent": "MAIN", "reply": json.dumps({"next_agent": "TEST", "reason": "No test yet.", "dev_plan": ""})},
+    {"agent": "TEST", "calls": [{"tool": "list_files", "args": {}}]},
+    {"agent": "TEST", "error": "rate_limit"},
+    {"agent": "TEST", "error": "rate_limit"},
+)
+
+
+@pytest.mark.parametrize(("options", "says"), [((), "  again in "), (("--max-calls", "2"), "  guard budget.calls:")])
+def test_what_stops_a_turn_in_its_middle_is_below_its_words_and_these_are_not_those_of_another(
+    tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    assert command("init", "blackboard", "board", "--scenario", "tdd").code == 0
+    (tmp_path / "ripstop.toml").write_text("attempts = 2\n", encoding="utf-8")
+    script = "".join(json.dumps(line) + "\n" for line in MIDDLE_OF_A_TURN)
+    (tmp_path / "script.jsonl").write_text(script, encoding="utf-8")
+    done = command("run", "board", "--model", "script:script.jsonl", *options)
+    told = done.err.splitlines()
+    called, stopped = where(told, "  ● TEST  "), where(told, says)
+    assert called < stopped and told[called + 1] == "    calls list_files", told
+    assert told.count("    TEST: No test yet.") == 1, told
+    if not options:
+        assert "paused  by a model server that refuses a call" in done.out and "3 calls (1 refused)" in done.out, (
+            done.out
+        )
+        assert "3 calls (1 refused)" in command("show", told[0].split()[0]).out

@@ -22,6 +22,7 @@ from .words import (
     field_options,
     field_words,
     first_line,
+    handoff_commands,
     local_time,
     one_of,
     outage_commands,
@@ -514,7 +515,7 @@ def _show_commands(one: "DeskItem", whole: bool) -> None:
     if one.kind == SET_ASIDE:
         return say((f"  ripstop resume {one.run}   ·   ripstop cancel {one.run}", "dim"))
     if one.kind == HANDOFF:
-        say((f"  ripstop answer {one.id} TEXT   ·   ripstop answer {one.id} release", "dim"))
+        say((f"  {handoff_commands(one.id)}", "dim"))
         return say((f"  ripstop chat --as-desk {one.run}", "dim"))
     needed = {name: field for name, field in one.fields.items() if whole or field.required}
     say((f"  ripstop {answer_command(one.id, one.choices, field_options(needed))}", "dim"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict, replace
 
+from ripstop.kernel.desk_kinds import HANDOFF
 from ripstop.kernel.statuses import STATUSES
 from ripstop.text.plurals import count
 from ripstop.text.visible_text import visible_line
@@ -20,9 +21,11 @@ from .words import (
     answer_words,
     choices_line,
     first_line,
+    handoff_commands,
     local_time,
     outage_commands,
     outage_words,
+    refused_calls,
     shown_path,
     spent_words,
     way_command,
@@ -244,7 +247,7 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
         ("status", f"{result['outcome']}{'  ' + result['because'] if result['because'] else ''}"),
         ("where", f"{picture.where}{f' ({picture.whose_turn})' if picture.whose_turn else ''}  {picture.progress}"),
         ("path", shown_path(result["path"])),
-        ("spent", spent_words(usage)),
+        ("spent", spent_words(usage, refused_calls(view.run))),
         ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
         ("last", first_line(picture.document, 400)),
     ]
@@ -269,6 +272,8 @@ def _waits(question: dict[str, Any]) -> str:
     if outage := question.get("outage"):
         known = outage_words(outage)
         return f"{question['question']}  ({known})  → {outage_commands(question['id'], outage['root'])}"
+    if question["kind"] == HANDOFF:
+        return f"{question['question']}  → {handoff_commands(question['id'])}"
     return f"{question['question']}  → ripstop {answer_command(question['id'], question['choices'])}"
 
 

@@ -31,6 +31,7 @@ from .words import (
     command_for,
     first_line,
     outage_words,
+    refused_calls,
     seconds,
     shown_path,
     spent_words,
@@ -162,6 +163,8 @@ class Screen:
         self._withdrawn: set[tuple[str, int]] = set()
         self._spoken: dict[str, list[tuple[list[Part], str]]] = {}
         """By run, the replies of the turn under way: the line to print before them, and their text."""
+        self._documents: dict[str, str] = {}
+        """By run, what a turn came to that was shown last. The next one has not come to that."""
         self._wait_told = False
 
     @contextmanager
@@ -228,6 +231,7 @@ class Screen:
                 self._reply(event).take(event)
                 self._now(run_id, number)
             case Retrying(run_id=run_id, reason=reason, seconds=wait):
+                self._show_spoken(run_id, "")  # what was said before comes first
                 self._note(run_id, f"again in {wait:.1f} s:", "yellow", first_line(reason))
             case RateLimited(run_id=run_id, provider=provider, seconds=wait):
                 self._wait(run_id, f"waits {wait:.1f} s for the rate limit of {provider}")
@@ -320,12 +324,22 @@ class Screen:
     def _show_spoken(self, run_id: str, document: str) -> None:
         """Show what was said in the run's turn; `document`: what it came to, if that is known by now."""
         spoken = self._spoken.pop(run_id, [])
+        if spoken and document:
+            before, self._documents[run_id] = self._documents.get(run_id), document
+            if document == before:
+                head, text = spoken[-1]
+                spoken[-1], document = (head, self._words(run_id, text)), ""
         for index, (head, text) in enumerate(spoken):
             last = index == len(spoken) - 1
             said = document if last and document else text
             print_line(self._err, *head)
             if said:
                 print_indented(self._err, 4, first_line(said, 160))
+
+    def _words(self, run_id: str, text: str) -> str:
+        """The words for people in a reply."""
+        run = self._app.engine.known(run_id)
+        return (self._app.engine.style(run).view.word_reader()(text).strip() if run else "") or text
 
     def stopping(self) -> None:
         if self._status:
@@ -346,7 +360,7 @@ class Screen:
         if result["path"]:
             print_labelled(out, "path", shown_path(result["path"]))
         turns = count(result["turns"], "turn")
-        print_labelled(out, "spent", f"{turns}, {spent_words(usage)}{_time_at_work(view.run)}")
+        print_labelled(out, "spent", f"{turns}, {spent_words(usage, refused_calls(view.run))}{_time_at_work(view.run)}")
         if view.picture.document:
             print_labelled(out, "last", first_line(view.picture.document, 300))
         for warning in result["warnings"][:WARNINGS_SHOWN]:
@@ -396,6 +410,8 @@ def _because(result: dict[str, Any]) -> str:
     if "needs" in result:
         needs = (one.partition(":") for one in result["needs"])
         return f"it waits for {' and '.join(f'the {kind} {name!r}' for kind, _, name in needs)}"
+    if result["outcome"] == "paused" and all("outage" in question for question in result["waiting"]):
+        return "by a model server that refuses a call"
     if waiting:
         return result["because"] or f"for {'an answer' if waiting == 1 else f'{waiting} answers'}"
     return result["because"] or (f"for {' and '.join(result['waits_for'])}" if "waits_for" in result else "")

@@ -11,6 +11,7 @@ from ripstop.text.visible_text import visible_line
 if TYPE_CHECKING:
     from ripstop.engine.engine import Engine, View
     from ripstop.kernel.effects import Field
+    from ripstop.kernel.run import Run
     from ripstop.kernel.style import Action
 
 
@@ -156,11 +157,22 @@ def seconds(elapsed: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def spent_words(usage: "Mapping[str, Any]") -> str:
-    """What was spent, in words. Money is a sum of fractions, so it is rounded."""
+def spent_words(usage: "Mapping[str, Any]", refused: int = 0) -> str:
+    """What was spent, in words. Money is a sum of fractions, so it is rounded.
+
+    `refused`: how many of the calls have no reply, because they were refused.
+    """
     money = f", {usage['money']:.4f} spent" if usage["money"] else ""
     calls, tokens = count(usage["calls"], "call"), f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
-    return f"{calls}, {tokens}{money}"
+    unanswered = f" ({refused} refused)" if refused else ""
+    return f"{calls}{unanswered}, {tokens}{money}"
+
+
+def refused_calls(run: "Run[Any]") -> int:
+    """How many of the calls that a run has made have no reply, because they were refused."""
+    from ripstop.kernel.effects import AskAgent
+
+    return sum(isinstance(run.open[one.to].command, AskAgent) for one in run.refused if one.to in run.open)
 
 
 def local_time(at: int | str) -> str:
@@ -172,6 +184,11 @@ def local_time(at: int | str) -> str:
 def outage_commands(question: str, root: str) -> str:
     """What can be done about a call that is refused: the family goes on as a whole, or does without the call."""
     return f"ripstop retry {root}   ·   ripstop answer {question} 'give up'"
+
+
+def handoff_commands(question: str) -> str:
+    """What can be done in a conversation that was handed over: answer the user, or give it back."""
+    return f"ripstop answer {question} TEXT   ·   ripstop answer {question} release"
 
 
 def outage_words(outage: Mapping[str, Any]) -> str:
