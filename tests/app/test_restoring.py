@@ -20,6 +20,7 @@ from ripstop.engine.engine import Engine
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.doubts import AGAIN
 from ripstop.kernel.effects import AskPerson
+from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Asked
 from ripstop.kernel.restoring import ASK, CONTINUE, END, HAPPENED
 from ripstop.kernel.run import DOUBT, RESTORED
@@ -376,3 +377,11 @@ def test_a_run_that_begins_again_after_a_restore_has_other_keys(mine: Path, tmp_
     assert asyncio.run(order()) == lost
     ours = [key for key in keys if key.startswith(f"{lost}/")]
     assert len(ours) == 2 and ours[0] != ours[1], "the other side cannot take one for the other"
+
+
+def test_a_file_that_is_no_backup_is_refused_without_naming_the_store(tmp_path: Path) -> None:
+    (tmp_path / "notdb").write_text("Dear diary, " * 50, encoding="utf-8")
+    settings = Settings(store=f"sqlite:{tmp_path / 'j.db'}")
+    with pytest.raises(JournalError, match=r"is not an SQLite database\. Name another file\. Nothing was") as refused:
+        asyncio.run(restore_journal(settings, installed(), tmp_path / "notdb", {}))
+    assert "--store" not in str(refused.value)

@@ -21,6 +21,7 @@ from ripstop.styles.graph.kit import KIT
 from ripstop.styles.graph.reader import READER, REPLIES
 from ripstop.testing import given
 from tests.definitions.wrong_definitions import BOB, RIGHT, ok
+from tests.journals.test_sqlite_trouble import somewhere_open, without_privileges
 
 
 class Toys:
@@ -202,3 +203,13 @@ def test_a_reason_names_where_its_transition_is_written(tmp_path: Path) -> None:
         ("to two if done", "workflow.yaml:17:9"),
         ("to one if NOT done", "workflow.yaml:19:9"),
     ]
+
+
+def test_a_folder_that_may_not_be_read_is_not_said_to_be_no_workflow() -> None:
+    with somewhere_open() as folder:
+        closed = folder / "haiku"
+        closed.mkdir()
+        (closed / "workflow.yaml").write_text(RIGHT, encoding="utf-8")
+        closed.chmod(0o000)
+        with without_privileges(), pytest.raises(UsageError, match="haiku cannot be read: Permission denied"):
+            locate([READER], str(closed))

@@ -251,6 +251,15 @@ def test_naming_the_workspace_is_consent_for_that_journal_alone(here: Path) -> N
     assert command("--store", other, "resume", "evil-1").code == 2
 
 
+def test_a_folder_that_has_a_copy_here_is_not_named_in_the_command(here: Path) -> None:
+    there = here.parent / "there"
+    store = craft(graph(), {"model": script(writes("a.md"), DONE), "workspace": str(there)})
+    assert f"--workspace {there}` does so." in command("--store", store, "resume", "evil-1").err
+    (here / "there").mkdir()
+    said = command("--store", store, "resume", "evil-1").err
+    assert "--workspace DIR` is for that one or 'there' in this folder." in " ".join(said.split())
+
+
 def test_another_workspace_can_be_named_instead(here: Path) -> None:
     home = here.parent / "home"
     store = craft(graph(), {"model": script(writes("a.md"), DONE), "workspace": str(home)})

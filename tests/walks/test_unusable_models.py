@@ -105,6 +105,11 @@ def test_openai_without_a_key_is_refused_only_at_its_own_address(monkeypatch: py
     monkeypatch.setenv("OPENAI_API_KEY", "  ")
     with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
         check_model("openai:m")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-01234\n56789")
+    for address in ("", "http://127.0.0.1:9/v1"):  # it could be sent to neither
+        with pytest.raises(UsageError, match="a line break") as refused_key:
+            check_model("openai:m", base_url=address)
+        assert "56789" not in str(refused_key.value)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     check_model("openai:m")
     assert "No runs yet" in ripstop_command("runs").stdout

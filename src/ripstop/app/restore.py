@@ -43,6 +43,8 @@ async def restore_journal(settings: Settings, plugins: Plugins, copy: Path, fold
         source = open_journal(replace(settings, store=f"sqlite:{copy}"), create=False, codec=plugins.registry.codec)
     except JournalNotFound as error:
         raise UsageError(f"There is no backup at {copy}. Nothing was changed.") from error
+    except JournalError as error:  # the file is the command's argument, and not the store
+        raise JournalError(str(error).replace(" with --store", "")) from error
     async with closing(source):
         if damage := await source.verify():
             where = f"{damage[0].run_id or 'journal'}@{damage[0].number}"

@@ -402,14 +402,12 @@ def _read_unchanged_script(path: Path, modified: int, size: int, inode: int) -> 
 
 
 def _missing_openai_key(model: str, base_url: str) -> str:
-    """Why OpenAI's own server would refuse every call. Another server may need no key."""
-    if base_url and parse_address(base_url).origin != parse_address(OPENAI).origin:
-        return ""
+    """Why every call would fail for the key. A server other than OpenAI's own may need none."""
     try:
         key = read_key(KEY_NAME)
     except Refused as error:
         return str(error)
-    if key:
+    if key or (base_url and parse_address(base_url).origin != parse_address(OPENAI).origin):
         return ""
     return (
         f"The model {model!r} cannot be used: {KEY_NAME} is not set. Set it in the environment, or name another "

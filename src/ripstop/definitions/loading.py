@@ -138,6 +138,10 @@ def locate(readers: Readers, named: str, beside: Path | None = None) -> Located:
     if found:
         return found
     if os.path.isdir(given):
+        try:
+            os.listdir(given / ".")  # what may not be looked into has no files for `lexists`
+        except OSError as error:
+            raise UsageError(f"The folder {named} cannot be read: {error.strerror}. Change its permissions.") from error
         raise UsageError(f"The folder {named} is not a workflow of any style. {_styles(readers)}")
     if os.path.exists(given):
         read_text(given, str(given))  # says what it is, if it is not a file at all

@@ -12,6 +12,7 @@
 
 import shlex
 import traceback
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -82,6 +83,9 @@ def next_step(error: BaseException) -> str:
         case UntrustedFolder(run_id=run_id, is_workspace=False):
             return f"`ripstop resume {run_id}` asks you, on a terminal."
         case UntrustedFolder(run_id=run_id, folder=folder):
+            here = Path(Path(str(folder)).name)  # in a folder that was copied, `folder` is still the original's
+            if here.is_dir() and here.resolve() != folder:
+                return f"`ripstop resume {run_id} --workspace DIR` is for that one or {str(here)!r} in this folder."
             return f"`ripstop resume {run_id} --workspace {shlex.quote(str(folder))}` does so."
         case JournalNotFound():
             return "`ripstop run WORKFLOW` or `ripstop chat CONFIG` starts one; --store names another journal."
