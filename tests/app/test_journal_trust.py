@@ -26,6 +26,7 @@ from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.file import file_at
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
+from ripstop.kernel.errors import JournalError
 from ripstop.security.known_journals import KnownJournal, KnownJournals
 from tests.harness.foreign_folder import DONE, PAYS, TOOLS, at_home_of, write_journal, write_project
 
@@ -394,7 +395,8 @@ def test_what_is_noted_is_the_file_that_is_worked_on_and_not_the_one_that_took_i
         async with open_engine(settings(), to_act=True) as engine:
             (run,) = (await engine.runs(RunQuery(statuses=("working",)))).items
             other.rename(JOURNAL)
-            await engine.cancel(run.run_id)
+            with pytest.raises(JournalError, match="was replaced"):
+                await engine.cancel(run.run_id)
 
     asyncio.run(story())
     (known,) = KnownJournals().all()

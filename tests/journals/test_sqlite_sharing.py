@@ -346,6 +346,19 @@ def test_nothing_is_acknowledged_in_a_journal_that_was_removed(tmp_path: Path, l
     asyncio.run(story())
 
 
+def test_a_journal_that_was_named_from_another_folder_is_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        monkeypatch.chdir(tmp_path)
+        journal = SqliteJournal("j.db", Codec())
+        monkeypatch.chdir("/")  # as a tool can do it
+        await journal.append(Scribe().start("a"))
+        await journal.close()
+
+    asyncio.run(story())
+
+
 def test_what_a_worker_held_that_could_not_say_goodbye_is_free_at_once(tmp_path: Path) -> None:
     async def story() -> None:
         scribe = Scribe()

@@ -203,7 +203,7 @@ def connect(path: Path, create: bool = True) -> BoundedConnection:
     return connection
 
 
-def file_at(path: Path) -> tuple[int, int] | None:
+def file_at(path: str | Path) -> tuple[int, int] | None:
     """Which file is at a path, whatever its name; `None` for none."""
     try:
         found = os.stat(path)

@@ -149,7 +149,8 @@ class SqliteJournal:
         self._codec = codec
         self._sql = queries()
         self._writing = connect(self._path, create)
-        self.file = file_at(self._path)
+        self._place = os.path.abspath(path)  # a tool can change the working directory of its process
+        self.file = file_at(self._place)
         """Which one is open, by device and inode; another may have taken its place since."""
         self._reading = connect(self._path, create)
         self._check_in_place()
@@ -386,7 +387,7 @@ class SqliteJournal:
 
         The main file is looked at, because a commit syncs only the log: a look at a file makes its next sync dearer.
         """
-        if file_at(self._path) != self.file:
+        if file_at(self._place) != self.file:
             raise JournalError(
                 f"The journal {self._path} was replaced, or removed, while this process worked on it. Nothing more is "
                 "done here; what was recorded is in the file that was there."
