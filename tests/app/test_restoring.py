@@ -13,7 +13,7 @@ from ripstop import ALL, App, DeskQuery, ForeignJournal, Question, RunQuery, Set
 from ripstop.app.bulk_answers import answer_all
 from ripstop.app.plugins import installed
 from ripstop.app.restore import RestoredJournal, restore_journal
-from ripstop.app.restoring import UnmappedFolders, mapped, read_map
+from ripstop.app.restoring import UnmappedFolders, mapped, put_in_place, read_map
 from ripstop.app.settings.settings_file import Models, read_settings
 from ripstop.app.stores import open_engine
 from ripstop.engine.engine import Engine
@@ -300,6 +300,18 @@ def test_nothing_is_put_in_the_place_of_a_journal_at_work(mine: Path, tmp_path: 
             assert (await app.runs(RunQuery())).items and await app.desk(DeskQuery()) == []
 
     asyncio.run(story())
+
+
+def test_what_is_left_of_a_journal_that_is_gone_is_no_part_of_the_new_one(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    work()
+    JOURNAL.unlink()
+    left = [JOURNAL.with_name(f"journal.db{suffix}") for suffix in ("-journal", "-wal", "-shm")]
+    for part in left:
+        part.write_bytes(b"left")
+    assert put_in_place(tmp_path / "copy.db", JOURNAL, 1) is None
+    assert not any(part.exists() for part in left)
+    assert [one.read_bytes() for one in sorted(JOURNAL.parent.glob("journal.db.replaced-1*"))] == [b"left"] * 3
 
 
 def test_paths_are_mapped_by_whole_folders() -> None:

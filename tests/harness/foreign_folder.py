@@ -82,3 +82,16 @@ def write_journal(store: Path, project: Path, enemy: Path, runs: int = 1, calls:
 
 def _nowhere(settings: RunSettings) -> RunSettings:
     return replace(settings, workspace="", folder="")
+
+
+def rollback_journal(deletes: Path) -> bytes:
+    """What SQLite takes for a rollback journal that a crash has left. Played back, it deletes a file."""
+    name = str(deletes).encode()
+    checksum = sum(byte - 256 * (byte > 127) for byte in name) & 0xFFFFFFFF
+    begin = MAGIC.ljust(512, b"\0")  # a header without pages
+    end = (0x40000000 // 4096 + 1).to_bytes(4) + name + len(name).to_bytes(4) + checksum.to_bytes(4) + MAGIC
+    return begin + end
+
+
+MAGIC = bytes.fromhex("d9d505f920a163d7")
+"""What a rollback journal begins with, and ends with if it names a file."""

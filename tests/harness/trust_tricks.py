@@ -23,7 +23,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from .foreign_folder import DONE, TOOLS, write_journal
+from .foreign_folder import DONE, TOOLS, rollback_journal, write_journal
 
 FOREIGN = "neither made nor agreed to"
 EXCHANGED = "another file has taken its place, with other records than were seen"
@@ -34,6 +34,7 @@ SECOND = Path(".ripstop/second.db")
 """The journal, where the user has worked on the first version."""
 TOKEN = "a" * 43
 Prepare = Callable[[Path], None]
+link, hard_link = (lambda target, name: name.symlink_to(target)), (lambda target, name: name.hardlink_to(target))
 
 
 class Trick(NamedTuple):
@@ -80,6 +81,41 @@ def linked_folder(clone: Path) -> None:
 
 def hard_linked(clone: Path) -> None:
     os.link(clone / JOURNAL, clone / "other.db")
+
+
+def rolling_back(clone: Path) -> None:
+    """A file with which SQLite deletes the user's precious one."""
+    _precious(clone)
+    (clone / f"{JOURNAL}-journal").write_bytes(rollback_journal(clone.parent / "precious.txt"))
+
+
+def rolling_back_any_file(clone: Path) -> None:
+    rolling_back(clone)
+    (clone / JOURNAL).write_bytes(b"x" * 4096)
+
+
+def rolling_back_a_copy(clone: Path) -> None:
+    _precious(clone)
+    shutil.copyfile(clone / JOURNAL, clone / "copy.db")
+    (clone / "copy.db-journal").write_bytes(rollback_journal(clone.parent / "precious.txt"))
+
+
+def pipe_beside(suffix: str) -> Prepare:
+    return lambda clone: os.mkfifo(clone / f"{JOURNAL}{suffix}")
+
+
+def leading_outside(link: Callable[[Path, Path], None], suffix: str) -> Prepare:
+    def ship(clone: Path) -> None:
+        (clone / f"{JOURNAL}{suffix}").unlink(missing_ok=True)
+        link(_precious(clone), clone / f"{JOURNAL}{suffix}")
+
+    return ship
+
+
+def _precious(clone: Path) -> Path:
+    path = clone.parent / "precious.txt"
+    path.write_text("precious\n")
+    return path
 
 
 def shipped_token(mode: int) -> Prepare:
@@ -180,6 +216,17 @@ LOOKING = {
     "status as JSON": ("--json", "runs"),
 }
 WORK = ("work", "--until-idle")
+BESIDE = "journal.db-journal is there"
+ROLLING_BACK = {
+    "working": WORK,
+    "a run": ("run", "bill.yaml"),
+    "looking": ("runs",),
+    "a store by its name": ("--store", f"sqlite:{JOURNAL}", "desk"),
+    "verifying": ("verify",),
+    "agreeing": ("trust", "--yes"),
+    "copying": ("backup", "copied.db"),
+    "a desk": ("web", "--look-only", "--port", "0"),
+}
 AGREED = (("trust", "--yes"), WORK)
 NAMED = (("--store", f"sqlite:{JOURNAL}", *WORK),)
 WITH_RUNS = (*AGREED, ("--model", "script:done.jsonl", "run", "bill.yaml"))
@@ -188,6 +235,9 @@ WITH_RUNS = (*AGREED, ("--model", "script:done.jsonl", "run", "bill.yaml"))
 def table() -> list[Trick]:
     found = [Trick(f"{name} on a foreign journal", command) for name, command in ACTING.items()]
     found += [Trick(f"looking: {name}", command, "", code=(0,)) for name, command in LOOKING.items()]
+    found += [
+        Trick(f"a rollback journal, {name}", command, BESIDE, rolling_back) for name, command in ROLLING_BACK.items()
+    ]
     return [
         *found,
         Trick("an error as JSON", ("--json", *WORK)),
@@ -196,7 +246,16 @@ def table() -> list[Trick]:
         Trick("settings that name a journal outside", WORK, "outside", settings('store = "sqlite:../x.db"')),
         Trick("a journal behind a link", WORK, "symbolic link", linked_journal),
         Trick("a folder behind a link", WORK, "symbolic link", linked_folder),
-        Trick("a journal with two names", WORK, FOREIGN, hard_linked),
+        Trick("a journal with two names", WORK, "hard link", hard_linked),
+        Trick("a rollback journal beside any file", ("runs",), BESIDE, rolling_back_any_file),
+        Trick("a rollback journal of a backup", ("restore", "copy.db"), "copy.db-journal is", rolling_back_a_copy),
+        Trick("a pipe for a rollback journal", ("runs",), BESIDE, pipe_beside("-journal")),
+        Trick("a pipe for a log", ("runs",), "is not a plain file", pipe_beside("-wal")),
+        Trick("a pipe for the memory of a log", ("runs",), "is not a plain file", pipe_beside("-shm")),
+        Trick("a log behind a link", ("runs",), "is not a plain file", leading_outside(link, "-wal")),
+        Trick("a log that is a file of the user", ("runs",), "hard link", leading_outside(hard_link, "-wal")),
+        Trick("memory that is a file of the user", ("runs",), "hard link", leading_outside(hard_link, "-shm")),
+        Trick("a journal that is a file of the user", ("runs",), "hard link", leading_outside(hard_link, "")),
         Trick("a journal without an id, as of 0.2", WORK, "earlier version", execute("DELETE FROM identity")),
         Trick("a journal with two ids", WORK, "identity", execute("INSERT INTO identity VALUES ('x', 0)")),
         Trick("an id that is a path", WORK, FOREIGN, chosen_id("../../../../etc/passwd")),
@@ -261,8 +320,10 @@ def try_out(trick: Trick, folder: Path, original: Path, run: str) -> Seen:
         problems.append(f"it paid: {bank.read_text().split()}")
     if _records(journal) != before:
         problems.append("the journal has changed")
-    if new := {path for path in _outside(folder) - outside if not path.startswith("home/.local/state/ripstop/")}:
-        problems.append(f"outside of the clone: {sorted(new)[:5]}")
+    after = _outside(folder)
+    changed = {path for path in after.keys() | outside.keys() if after.get(path) != outside.get(path)}
+    if changed := {path for path in changed if not path.startswith("home/.local/state/ripstop/")}:
+        problems.append(f"outside of the clone: {sorted(changed)[:5]}")
     if _known(home) != known:
         problems.append("the journal was adopted")
     if any(TOKEN in path.read_text() for path in (home / ".local/state/ripstop").glob("tokens/*")):
@@ -298,10 +359,11 @@ def _known(home: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in (home / ".local/state/ripstop/journals").glob("*.json")}
 
 
-def _outside(folder: Path) -> set[str]:
+def _outside(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """What there is outside of the clone, and what is in it."""
     top = [path for path in folder.iterdir() if path.name != "clone"]
     return {
-        str(one.relative_to(folder))
+        str(one.relative_to(folder)): (one.stat().st_mode, one.read_bytes() if one.is_file() else b"")
         for path in top
         for one in (path, *path.rglob("*"))
         if "__pycache__" not in str(one)
@@ -311,7 +373,9 @@ def _outside(folder: Path) -> set[str]:
 def _records(journal: Path) -> list[tuple[object, ...]]:
     """What a journal has of runs, records and the outbox; nothing if it cannot be read."""
     try:
-        db = sqlite3.connect(f"file:{journal}?mode=ro", uri=True)
+        # what SQLite would make of a file beside the journal is not to happen here
+        way = "immutable=1" if os.path.lexists(f"{journal}-journal") else "mode=ro"
+        db = sqlite3.connect(f"file:{journal}?{way}", uri=True)
         try:
             return [
                 row

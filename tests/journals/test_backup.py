@@ -65,6 +65,23 @@ def test_a_copy_says_that_it_is_one_and_of_which_journal(tmp_path: Path) -> None
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_nothing_beside_a_copy_becomes_a_part_of_it(tmp_path: Path, suffix: str) -> None:
+    async def story() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        for name in ("copy.db", "copy.db.unfinished"):
+            (tmp_path / f"{name}{suffix}").write_bytes(b"left by a crash")
+        with pytest.raises(UsageError, match=f"copy.db{suffix} exists already"):
+            await journal.backup(tmp_path / "copy.db", NOW)
+        (tmp_path / f"copy.db{suffix}").unlink()
+        await journal.backup(tmp_path / "copy.db", NOW)
+        await journal.close()
+
+    asyncio.run(story())
+    assert asyncio.run(copied(tmp_path / "copy.db")) == {}
+    assert [name for name in os.listdir(tmp_path) if "unfinished" in name] == []
+
+
 def test_copies_a_journal_that_goes_on_by_itself(tmp_path: Path) -> None:
     async def story() -> None:
         journal, scribe = SqliteJournal(tmp_path / "j.db", Codec()), Scribe()

@@ -1,7 +1,10 @@
 """A journal that somebody else has made or changed: refused with the name of what is wrong, and never endless."""
 
 import asyncio
+import os
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError, JournalNotFound
 from ripstop.testing.journal_entries import Scribe
+from tests.harness.foreign_folder import rollback_journal
 
 SCRIBE = Scribe()
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
@@ -110,6 +114,81 @@ def test_comments_and_spaces_in_a_definition_make_no_difference(tmp_path: Path) 
     db.commit()
     db.close()
     assert asyncio.run(_runs(path)) == ["a"]
+
+
+@pytest.mark.parametrize("made_by", ["nobody", "ripstop", "somebody"])
+@pytest.mark.parametrize("create", [True, False])
+def test_no_rollback_journal_is_played_back(tmp_path: Path, made_by: str, create: bool) -> None:
+    path, precious = tmp_path / "j.db", tmp_path / "precious"
+    precious.write_text("precious")
+    if made_by == "ripstop":
+        journal(path)
+    elif made_by == "somebody":
+        path.write_bytes(b"x" * 4096)
+    (tmp_path / "j.db-journal").write_bytes(rollback_journal(precious))
+    before = contents(tmp_path)
+    for opened in (path, tmp_path / "link"):
+        if opened != path:
+            opened.symlink_to(path)
+        with pytest.raises(JournalError, match=r"j\.db-journal is there") as refused:
+            SqliteJournal(opened, Codec(), create)
+        assert "Remove it" in str(refused.value)
+    (tmp_path / "link").unlink()
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("what", "suffix"),
+    [
+        (what, suffix)
+        for what in ("pipe", "folder", "link", "hard link")
+        for suffix in ("", "-wal", "-shm")
+        if what != "link" or suffix  # the journal itself may be behind a link that its user names
+    ],
+)
+def test_a_file_that_leads_elsewhere_is_not_opened(tmp_path: Path, what: str, suffix: str) -> None:
+    path, elsewhere = journal(tmp_path / "j.db"), tmp_path / "elsewhere"
+    part = path.with_name(f"{path.name}{suffix}")
+    elsewhere.write_bytes(path.read_bytes())
+    part.unlink(missing_ok=True)
+    make: dict[str, Callable[[], None]] = {
+        "pipe": lambda: os.mkfifo(part),
+        "folder": part.mkdir,
+        "link": lambda: part.symlink_to(elsewhere),
+        "hard link": lambda: part.hardlink_to(elsewhere),
+    }
+    make[what]()
+    before = contents(tmp_path)
+    for create in (True, False):
+        with pytest.raises(JournalError, match=r"hard link|not a plain file|is a folder"):
+            SqliteJournal(path, Codec(), create)
+    assert contents(tmp_path) == before
+
+
+def test_a_journal_is_made_without_a_file_beside_it_that_would_be_refused(tmp_path: Path) -> None:
+    (tmp_path / "j.db-journal").mkdir()  # SQLite cannot make a rollback journal here
+    with closing(sqlite3.connect(tmp_path / "j.db", isolation_level=None)) as db:
+        with pytest.raises(sqlite3.OperationalError):
+            db.execute("PRAGMA journal_mode = WAL")
+        bounded.use_wal(db)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_copy_without_a_log_gets_one_when_it_is_worked_on(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(journal(tmp_path / "first.db"))) as db:
+        db.execute("VACUUM INTO ?", (str(tmp_path / "j.db"),))
+    before = (tmp_path / "j.db").read_bytes()
+    assert asyncio.run(_runs(tmp_path / "j.db")) == ["a"]
+    assert (tmp_path / "j.db").read_bytes() == before
+    journal(tmp_path / "j.db", "b")
+    with closing(sqlite3.connect(tmp_path / "j.db")) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        path.name: (path.lstat().st_mode, path.read_bytes() if path.is_file() else b"") for path in folder.iterdir()
+    }
 
 
 async def _runs(path: Path) -> list[str]:

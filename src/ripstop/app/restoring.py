@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ripstop.engine.engine import Engine
 from ripstop.engine.ports import JournalIdentity, RunInfo, RunQuery
 from ripstop.engine.soundness import UNUSABLE
+from ripstop.journals.sqlite.file import beside
 from ripstop.journals.sqlite.journal import backup
 from ripstop.journals.sqlite.liveness import Liveness
 from ripstop.kernel.errors import RunHasEnded, UsageError
@@ -189,16 +190,15 @@ def put_in_place(copy: Path, journal: Path, now: int) -> Path | None:
     waiting = journal.with_name(f"{journal.name}.restored")
     waiting.unlink(missing_ok=True)
     backup(copy, waiting, now)
-    kept = None
-    if os.path.lexists(journal):
+    was_there, kept = os.path.lexists(journal), _free_name(journal)
+    if was_there:
         _check_idle(journal)
-        kept = _free_name(journal)
-        for suffix in ("-wal", "-shm", ""):
-            part = journal.with_name(f"{journal.name}{suffix}")
-            if part.exists():
-                part.rename(kept.with_name(f"{kept.name}{suffix}"))
+    # also what is left of a journal that is gone: SQLite would take it for a part of the new one
+    for part, new in zip((*beside(journal), journal), (*beside(kept), kept), strict=True):
+        if os.path.lexists(part):
+            part.rename(new)
     waiting.rename(journal)
-    return kept
+    return kept if was_there else None
 
 
 def _check_idle(journal: Path) -> None:
@@ -212,6 +212,8 @@ def _check_idle(journal: Path) -> None:
 
 def _free_name(journal: Path) -> Path:
     number = 1
-    while os.path.lexists(found := journal.with_name(f"{journal.name}.replaced-{number}")):
+    while True:
+        found = journal.with_name(f"{journal.name}.replaced-{number}")
+        if not any(os.path.lexists(part) for part in (found, *beside(found))):
+            return found
         number += 1
-    return found

@@ -1,4 +1,4 @@
-"""Opening a journal's file: is it one, may we use it, is it of a version we know?"""
+"""Opening a journal's file: is it safe to open, is it a journal, may we use it, is it of a version we know?"""
 
 import errno
 import os
@@ -19,6 +19,58 @@ from ripstop.security.files import close_to_others, create_file, make_folder
 
 from .schema import check_schema, not_ours
 from .sql import migrations
+
+# Looking at what is there before SQLite opens it.
+#
+# SQLite believes the files beside a database. It plays a rollback journal back before anybody can ask what is in the
+# database: it changes pages of it, and deletes a file whose name is in the journal, anywhere. It writes to what a hard
+# link leads to, and waits for a pipe for ever. A folder that was cloned or unpacked can bring all of these. ripstop
+# changes no journal by way of a rollback journal, not even while it makes one (`use_wal`): so any is refused.
+
+
+def check_files(path: Path) -> None:
+    """Raise `JournalError` if SQLite would do harm with what is at a path, or beside it; `OSError` if that cannot be
+    looked at. Nothing is opened, and nothing need be there."""
+    real = Path(os.path.realpath(path))  # SQLite looks beside the file that a link leads to
+    rollback = real.with_name(f"{real.name}-journal")
+    if os.path.lexists(rollback):
+        raise JournalError(
+            f"{rollback} is there, and SQLite would first change and delete files as it says. ripstop never leaves "
+            "such a file: it came with the folder, or from another program. Nothing was opened. Remove it; if you "
+            "have changed the journal with another program, restore the journal from a backup, too."
+        )
+    for part in (real, *beside(real)):
+        try:
+            found = os.lstat(part)
+        except FileNotFoundError:
+            continue
+        if part == real and stat.S_ISDIR(found.st_mode):
+            continue  # a mistake, and SQLite says so
+        if not stat.S_ISREG(found.st_mode):
+            raise JournalError(f"{part} is not a plain file. Remove it, or name another journal. Nothing was opened.")
+        if found.st_nlink > 1:
+            raise JournalError(
+                f"{part} is a hard link: the same file has another name, perhaps elsewhere, and would change there. "
+                "Put a copy in its place, or name another journal. Nothing was opened."
+            )
+
+
+def beside(path: Path) -> tuple[Path, ...]:
+    """The files that SQLite keeps beside a database."""
+    return tuple(path.with_name(f"{path.name}{suffix}") for suffix in ("-journal", "-wal", "-shm"))
+
+
+def use_wal(db: sqlite3.Connection) -> None:
+    """Have a database changed by way of a log, as every journal is.
+
+    SQLite makes that change itself by way of a rollback journal. So that is kept in memory: otherwise other processes
+    could see it, and a crash could leave it. Only the header of the first page is written.
+    """
+    if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        db.execute("PRAGMA journal_mode = MEMORY")
+        if db.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+            db.execute("PRAGMA journal_mode = DELETE")  # it cannot be done here; without any journal nothing is safe
+
 
 # A connection on which every query ends, whatever is in the file.
 #
@@ -168,6 +220,7 @@ def connect(path: Path, create: bool = True) -> BoundedConnection:
     Without `create` nothing is made: `JournalNotFound` if there is no journal.
     """
     try:
+        check_files(path)
         if create:
             make_folder(path.parent)
             create_file(path)
@@ -248,12 +301,12 @@ def _only_to_look_at(path: Path) -> bool:
 def _prepare(path: Path, db: sqlite3.Connection, create: bool) -> None:
     known = migrations()
     version = _version(path, db)
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        close_to_others(path.with_name(name))  # not before we know that it is a journal
+    for part in (path, *beside(path)):
+        close_to_others(part)  # not before we know that it is a journal
     if not version and not create:
         raise JournalNotFound(path, empty=True)  # or another process is about to make a journal of it
     if version < max(known):
-        db.execute("PRAGMA journal_mode = WAL")
+        use_wal(db)
         db.execute("BEGIN EXCLUSIVE")
         failpoint("sqlite.before_migration")
         try:

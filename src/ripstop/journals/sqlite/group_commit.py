@@ -22,7 +22,7 @@ from ripstop.engine.failpoints import failpoint
 from ripstop.kernel.errors import JournalError
 from ripstop.security.files import PRIVATE_FILE
 
-from .file import LOCK_TIMEOUT, BoundedConnection, primary_code
+from .file import LOCK_TIMEOUT, BoundedConnection, primary_code, use_wal
 
 # A queue for those who wait for the journal's write lock, so that each gets its turn.
 #
@@ -222,6 +222,8 @@ class GroupCommit:
     def _begun(self, wait: bool, deadline: float) -> bool:
         self._connection.renew()
         try:
+            if not self.commits:
+                use_wal(self._connection)  # a copy that other programs have made can be without a log
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if not wait or not _is_busy(error) or time.monotonic() > deadline:

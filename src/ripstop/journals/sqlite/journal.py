@@ -41,7 +41,7 @@ from ripstop.security.files import create_file
 from .. import hash_chain
 from ..blobs import genuine
 from ..forgetting import check_forgettable
-from .file import BoundedConnection, Explained, connect, explain, file_at, primary_code
+from .file import BoundedConnection, Explained, beside, connect, explain, file_at, primary_code
 from .group_commit import GroupCommit, WriteQueue
 from .lists import SqliteLists
 from .liveness import Liveness
@@ -60,15 +60,18 @@ CANNOT_WRITE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CAN
 def backup(source: Path, target: Path, now: int) -> None:
     """Copy the journal as it is at one moment, marked as a copy. Raises `UsageError` if there is something at the
     target."""
-    if os.path.lexists(target):
-        raise UsageError(f"{target} exists already. Name a file that does not.")
+    for part in (target, *beside(target)):  # SQLite would take what is beside the copy for a part of it
+        if os.path.lexists(part):
+            raise UsageError(f"{part} exists already. Name a file that does not.")
     unfinished = target.with_name(f"{target.name}.unfinished")
     reading = connect(source, create=False)
     try:
-        unfinished.unlink(missing_ok=True)
+        for part in (unfinished, *beside(unfinished)):  # left by a crash
+            part.unlink(missing_ok=True)
         create_file(unfinished)
         writing = sqlite3.connect(unfinished)
         try:
+            writing.execute("PRAGMA journal_mode = MEMORY")  # a crash leaves nothing that is needed
             reading.backup(writing)  # in one go: page by page it would begin again with every write, perhaps for ever
             for mark in ("mark_copy", "mark_unknown_copy"):
                 writing.execute(queries()[mark], (now,))
