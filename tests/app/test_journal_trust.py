@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ripstop import ALL, NOTHING, App, ForeignJournal, RunQuery, UsageError, tool
 from ripstop.app import journal_trust
@@ -323,7 +324,7 @@ def test_a_file_that_took_the_journals_place_and_has_more_than_was_seen_is_forei
     KnownJournals().keep(own)
     as_another_file(JOURNAL)
     with pytest.raises(
-        ForeignJournal, match="another file has taken its place, with other records than were seen"
+        ForeignJournal, match="is another file, or was changed, and has other records than were seen"
     ) as refused:
         work(settings())
     refused.value.agree()
@@ -331,6 +332,40 @@ def test_a_file_that_took_the_journals_place_and_has_more_than_was_seen_is_forei
     assert PAID == [] and KnownJournals().get(own.id) is None
     assert asyncio.run(purposes()) == ["ripstop:restored"], "it may be the user's own, put back by hand"
     work(settings())  # asked once
+
+
+@pytest.mark.parametrize("case", ["more, in the same file", "as much", "as much, after a crash"])
+def test_a_journal_with_other_runs_than_it_was_left_with_is_foreign(own: KnownJournal, case: str) -> None:
+    """A new file can get the inode of one that was removed, and the last step can be kept."""
+    (known,) = KnownJournals().all()
+    if case == "more, in the same file":
+        known = own
+    else:
+        as_another_file(JOURNAL)
+        with contextlib.closing(sqlite3.connect(JOURNAL)) as db, db:  # as by one who recomputes the chain of that run
+            db.execute("UPDATE runs SET head = zeroblob(32) WHERE last < (SELECT max(last) FROM runs)")
+    KnownJournals().keep(replace(known, heads="") if case == "as much, after a crash" else known)
+    with pytest.raises(ForeignJournal, match="has other records than were seen"):
+        work(settings())
+    assert PAID == []
+
+
+def test_what_is_in_a_journal_is_noted_by_the_last_process_that_ends(own: KnownJournal) -> None:
+    async def story() -> None:
+        async with open_engine(settings(), to_act=True) as engine:
+            (run,) = (await engine.runs(RunQuery(statuses=("working",)))).items
+            async with open_engine(settings(), to_act=True):
+                pass
+            (known,) = KnownJournals().all()
+            assert known.heads == "", "the other one still works on it"
+            await engine.cancel(run.run_id)
+            raise UsageError("an end as good as any")
+
+    with pytest.raises(UsageError, match="as good as any"):
+        asyncio.run(story())
+    (known,) = KnownJournals().all()
+    assert known.heads and known.heads != own.heads and known.position > own.position
+    work(settings())
 
 
 async def purposes() -> list[str]:
@@ -367,7 +402,7 @@ def test_a_journal_that_was_moved_and_has_more_than_was_seen_is_foreign(own: Kno
     as_another_file(JOURNAL)
     Path.cwd().rename(tmp_path / "elsewhere")
     os.chdir(tmp_path / "elsewhere")
-    with pytest.raises(ForeignJournal, match="another file has taken its place"):
+    with pytest.raises(ForeignJournal, match="is another file, or was changed"):
         work(settings())
     assert PAID == []
 
@@ -376,12 +411,16 @@ def test_a_journal_that_was_moved_and_has_more_than_was_seen_is_foreign(own: Kno
 def test_ones_own_journal_asks_nothing(own: KnownJournal, case: str) -> None:
     """It is ahead of the note in the same file, is another file with no more in it, or it is not known which it was."""
     if case == "killed":
-        KnownJournals().keep(own)
+        KnownJournals().keep(replace(own, heads=""))
     else:
         as_another_file(JOURNAL)
     if case == "noted by an earlier version":
         (note,) = (Path(os.environ["XDG_STATE_HOME"]) / "ripstop" / "journals").glob("*.json")
-        kept = {key: value for key, value in msgspec.json.decode(msgspec.json.encode(own)).items() if key != "file"}
+        kept = {
+            key: value
+            for key, value in msgspec.json.decode(msgspec.json.encode(own)).items()
+            if key not in ("file", "heads")
+        }
         note.write_bytes(msgspec.json.encode(kept))
     work(settings())
     assert PAID == [9999]

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from .foreign_folder import DONE, TOOLS, rollback_journal, write_journal
 
 FOREIGN = "neither made nor agreed to"
-EXCHANGED = "another file has taken its place, with other records than were seen"
+EXCHANGED = "and has other records than were seen"
 JOURNAL = Path(".ripstop/journal.db")
 FIRST = Path(".ripstop/first.db")
 """The first version of the journal, which the same writer has continued since."""
@@ -159,15 +159,19 @@ def with_the_users_id(ship: Prepare) -> Prepare:
     return take
 
 
-def continued(clone: Path) -> None:
+def continued(ship: Prepare) -> Prepare:
     """The user's own journal, continued by an enemy who has set its id back."""
-    with closing(sqlite3.connect(clone / JOURNAL)) as db:
-        identity = db.execute("SELECT id, copied FROM identity").fetchone()
-    shutil.copyfile(clone / JOURNAL, clone / SECOND)
-    write_journal(clone / SECOND, clone.parent / "theirs", clone.parent / "enemy")
-    with closing(sqlite3.connect(clone / SECOND)) as db, db:
-        db.execute("UPDATE identity SET id = ?, copied = ?", identity)
-    as_another_file(clone)
+
+    def continue_it(clone: Path) -> None:
+        with closing(sqlite3.connect(clone / JOURNAL)) as db:
+            identity = db.execute("SELECT id, copied FROM identity").fetchone()
+        shutil.copyfile(clone / JOURNAL, clone / SECOND)
+        write_journal(clone / SECOND, clone.parent / "theirs", clone.parent / "enemy")
+        with closing(sqlite3.connect(clone / SECOND)) as db, db:
+            db.execute("UPDATE identity SET id = ?, copied = ?", identity)
+        ship(clone)
+
+    return continue_it
 
 
 def board(files: Mapping[str, str]) -> Prepare:
@@ -281,7 +285,8 @@ def table() -> list[Trick]:
         Trick("a later version of a journal that was named", WORK, FOREIGN, as_another_file, before=NAMED),
         Trick("a later version after runs of one's own", WORK, FOREIGN, into_the_same_file, before=WITH_RUNS),
         Trick("a later version with the user's id", WORK, EXCHANGED, with_the_users_id(as_another_file), before=AGREED),
-        Trick("a journal of one's own that others have continued", WORK, EXCHANGED, continued, before=WITH_RUNS),
+        Trick("one's own journal, continued by others", WORK, EXCHANGED, continued(as_another_file), before=WITH_RUNS),
+        Trick("the same in the same file", WORK, EXCHANGED, continued(into_the_same_file), before=WITH_RUNS),
         Trick("documents", ("docs", "watch", "--once"), "", board({".workflows/a.md": "# Task: pay"}), code=(1, 2)),
     ]  # fmt: skip
 

@@ -178,9 +178,9 @@ class App:
             self._opened = await trusted_engine(
                 journal, self.settings, self.plugins, self._clock, self.live, to_act=not self._look_only
             )
+            self._stack.push_async_callback(self._opened.end)
             if self._scope is not None:
                 self.check_journal()
-            self._stack.push_async_callback(self._opened.note)
             self._engine = self._opened.engine
             self._engine.reread = partial(reread, self)
             if self._scope is not None:

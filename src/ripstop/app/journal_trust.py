@@ -4,8 +4,9 @@
   behind what was seen. One without runs is anybody's: it gets a new id, which is remembered before the journal has it.
 - An id that somebody else has given is never known: a foreign journal gets a new one, too, when it is first worked on.
   So what its writer makes of it later is foreign again.
-- A file that has taken the journal's place and has more in it than was seen is foreign as well: who has a copy of a
-  journal has its id. If its user agrees to it, its runs are held: it may also be his own, put back by hand.
+- Who has a copy of a journal has its id. So the last process that ends its work on it notes a hash over all its runs:
+  with other runs it is foreign. After a crash more is expected, but not in another file that has taken its place. If
+  its user agrees to such a journal, its runs are held: it may also be his own, put back by hand.
 - Any other is *foreign*: it can be looked at, but nothing is written to it, so nothing of it is claimed, performed,
   delivered or answered, before its user agrees. A store that the user names (`--store`, `RIPSTOP_STORE`) is agreed to.
 - A consent is for the journal as it was shown: one that has changed since is asked about again. Nobody can agree to one
@@ -16,7 +17,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -34,7 +35,7 @@ from ripstop.kernel.events import OUTCOMES
 from ripstop.kernel.run import waits_for
 from ripstop.kernel.style import arguments_for
 from ripstop.security.consent import Consent
-from ripstop.security.known_journals import KnownJournal, KnownJournals, agreement_id, new_id
+from ripstop.security.known_journals import JournalUse, KnownJournal, KnownJournals, agreement_id, new_id
 from ripstop.text.plurals import count
 
 from .trust import NotTrusted
@@ -203,7 +204,6 @@ _AGREE = NextStep("trust", "agree to it", "agree with `{}`")
 
 class Judgement(Struct, frozen=True):
     identity: JournalIdentity
-    place: JournalPlace
     gets_new_id: bool = False
     """It is empty, or somebody else's: the user's state folder must not know it by the id that it has."""
     foreign: str = ""
@@ -231,6 +231,8 @@ class JournalTrust:
         self._writing = asyncio.Lock()
         self._next_note: asyncio.Future[None] | None = None
         """The note that has not begun yet: whoever comes now shares it."""
+        self._uses = ExitStack()
+        self._use: JournalUse | None = None
 
     async def judge(self) -> Judgement:
         """Say what the journal is. Nothing is changed. Raises `UsageError` if the state folder cannot be trusted."""
@@ -239,10 +241,10 @@ class JournalTrust:
         known = self._known.get(identity.id)
         place = await journal.place()
         if known is None and await journal.is_empty():
-            return Judgement(identity, place, gets_new_id=True)
+            return Judgement(identity, gets_new_id=True)
         foreign, moved_from = "", ""
         restored = _COPY if identity.copied else ""
-        exchanged = known is not None and self._is_exchanged(known, place)
+        exchanged = known is not None and await self._is_exchanged(known, place)
         if known is None:
             foreign = _UNKNOWN if identity.id else _NAMELESS
         elif known.path != self._here and not _same_file(known.path, self._here):
@@ -259,9 +261,9 @@ class JournalTrust:
         agreement = self._agreement(identity, await journal.heads()) if foreign or restored else ""
         if self._is_named or self._known.consent(agreement):
             foreign = ""
-        if foreign and await journal.identity() != identity:
-            return await self.judge()  # another process of the user has begun to work on it meanwhile
-        return Judgement(identity, place, known is None or exchanged, foreign, restored, moved_from, agreement)
+        if foreign and (await journal.identity() != identity or self._known.get(identity.id) != known):
+            return await self.judge()  # another process of the user works on it meanwhile
+        return Judgement(identity, known is None or exchanged, foreign, restored, moved_from, agreement)
 
     def refusal(self, found: Judgement, work: OpenWork = OpenWork()) -> ForeignJournal:
         """The error with which acting on a foreign journal is refused, and with which its user can agree."""
@@ -291,7 +293,8 @@ class JournalTrust:
             await self._forget_former()
         else:
             self._id = identity.id
-            self._keep(identity.id, found.place)
+        self._use = self._uses.enter_context(self._known.use(self._id))
+        self._keep(self._id, await self._journal.place())  # from now on there can be more in it
         if found.agreement:
             self._forget(found.agreement)
 
@@ -306,6 +309,14 @@ class JournalTrust:
             self._next_note = None
             if self._id and self._known.get(self._id):
                 self._keep(self._id, await self._journal.place())
+
+    async def end(self) -> None:
+        """Note what is in the journal, if no other process works on it. Nothing more may be written to it."""
+        async with self._writing:
+            with self._uses:
+                if self._use and self._known.get(self._id):
+                    heads = await self._journal.heads() if self._use.is_last() else ""
+                    self._keep(self._id, await self._journal.place(), heads)
 
     async def _renamed(self, identity: JournalIdentity, is_put_back: bool) -> str:
         """Give the journal an id of its own, which is remembered before the journal has it."""
@@ -329,25 +340,27 @@ class JournalTrust:
         with suppress(UsageError):  # what cannot be removed can do no more than it could
             self._known.forget(id)
 
-    def _keep(self, id: str, place: JournalPlace) -> None:
+    def _keep(self, id: str, place: JournalPlace, heads: str = "") -> None:
         """Note a place, unless another process has noted one of the same file that is further."""
-        seen = KnownJournal(id, self._here, place.position, place.digest, place.workers, self._journal.file)
+        file = self._journal.file
+        seen = KnownJournal(id, self._here, place.position, place.digest, place.workers, file, heads)
         if self._known.get(id) != seen:
             self._known.keep(seen, partial(_is_newer, seen))
 
     def _agreement(self, identity: JournalIdentity, heads: str) -> str:
         return agreement_id(identity.id, identity.copied, self._here, heads)
 
-    def _is_exchanged(self, known: KnownJournal, place: JournalPlace) -> bool:
-        """Whether it is another file than the one that was seen, and has more in it, or as much of something else.
-        After a crash the same file has more than was noted; and a copy of the user's own has no more."""
-        if known.file in (None, self._journal.file):
+    async def _is_exchanged(self, known: KnownJournal, place: JournalPlace) -> bool:
+        """Whether it has other runs than the journal that was seen, and is not just an older copy of it. After a crash
+        that cannot be told in the file that was seen; and in another one, not even that it has the same."""
+        if _has_less(place, known):
             return False
-        has_more = place.position > known.position or place.workers > known.workers
-        return has_more or (place.position == known.position and place.digest != known.digest)
+        if known.heads:
+            return await self._journal.heads() != known.heads
+        return known.file not in (None, self._journal.file)
 
     async def _is_behind(self, known: KnownJournal, place: JournalPlace) -> bool:
-        if place.position < known.position or place.workers < known.workers:
+        if _has_less(place, known):
             return True
         return bool(known.position) and (await self._journal.place(known.position)).digest != known.digest
 
@@ -373,12 +386,16 @@ _OWN = Advice(
     ": then it is asked what may have happened since.",
 )
 _MOVED = "is your journal that was at {} before."
-_EXCHANGED = "has the id of your journal {}, but another file has taken its place, with other records than were seen."
+_EXCHANGED = "has the id of your journal {}, but is another file, or was changed, and has other records than were seen."
 _COPIED = "is a copy of your journal at {}, which is still there."
 _COPY = "It is a copy, from a backup."
 _TWIN = "It is a copy of {}, which is still there."
-_REPLACED = "Another file has taken its place: it can have been put back from a copy."
+_REPLACED = "It is not as it was left: it can have been put back from a copy."
 _BEHIND = "It has not come as far as it was seen before: it was put back from a copy."
+
+
+def _has_less(place: JournalPlace, known: KnownJournal) -> bool:
+    return place.position < known.position or place.workers < known.workers
 
 
 def _is_newer(seen: KnownJournal, known: KnownJournal) -> bool:

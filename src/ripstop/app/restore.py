@@ -60,5 +60,5 @@ async def restore_journal(settings: Settings, plugins: Plugins, copy: Path, fold
         mapped = await map_folders(opened.engine, folders_of(journal), folders) if folders else 0
         held = len(await unfinished_runs(opened.engine))
         runs = sum((await journal.counts()).values())
-        await opened.note()
+        await opened.end()
     return RestoredJournal(path, kept, runs, held, mapped)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -111,8 +111,10 @@ async def open_engine(
         opened = await trusted_engine(journal, settings, known, clock or ProcessClock(), to_act=to_act)
         if to_act and opened.refusal:
             raise opened.refusal
-        yield opened.engine
-        await opened.note()
+        try:
+            yield opened.engine
+        finally:
+            await opened.end()
 
 
 class OpenedJournal(NamedTuple):
@@ -129,10 +131,19 @@ class OpenedJournal(NamedTuple):
 
     async def try_to_note(self) -> None:
         """The same; where it cannot be remembered, work goes on: the worker meets the trouble too, or it passes."""
-        try:
-            await self.note()
-        except (JournalError, UsageError) as error:
-            log.warning("It cannot be remembered how far the journal has come: %s", error)
+        await _tried(self.note())
+
+    async def end(self) -> None:
+        """Remember what is in the journal, if it is the user's and nobody else works on it. Nothing more is written."""
+        if self.trust:
+            await _tried(self.trust.end())
+
+
+async def _tried(note: Awaitable[None]) -> None:
+    try:
+        await note
+    except (JournalError, UsageError) as error:
+        log.warning("It cannot be remembered how far the journal has come: %s", error)
 
 
 @asynccontextmanager

@@ -3,18 +3,21 @@
 - One small file for each, so that processes that work on different journals do not wait for one another.
 - It has where the journal lies and how far it had come when it was last seen: a journal that lies elsewhere was moved
   or copied, and one that is behind was restored from a backup.
-- It also has which file the journal was: a file that has taken its place and has more in it may be a stranger's.
+- It also has which file the journal was, and what was in it when the last process that worked on it ended: anything
+  else may be a stranger's. A lock on a file beside it tells which process is the last.
 - An id is a name that a stranger's journal can choose. What cannot be one of ours is not looked for; and no journal can
   have the id of a consent.
 - Where nothing can be written, a journal is known as long as the process lives.
 """
 
+import fcntl
 import hashlib
 import logging
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -23,7 +26,7 @@ from ripstop.kernel.advice import NextStep
 from ripstop.kernel.errors import UsageError
 
 from .consent import UserFile
-from .files import OURS, state_folder
+from .files import OURS, PRIVATE_FILE, make_private_folder, state_folder
 
 FOLDER = "journals"
 AGAIN = NextStep("trust", "agree again", "agree again: {}")
@@ -48,6 +51,9 @@ class KnownJournal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """… and the highest number of a worker."""
     file: tuple[int, int] | None = None
     """Which file it was, by device and inode; `None` for a consent, and in what an earlier version noted."""
+    heads: str = ""
+    """One hash over all of its runs, noted by the last process to end its work on it; empty while there is one, and
+    after a crash: then there can be more in it than was seen."""
 
     @property
     def is_consent(self) -> bool:
@@ -68,6 +74,25 @@ def new_id() -> str:
 def agreement_id(*parts: str | int) -> str:
     """The id under which the user's consent to a journal is kept until the journal is worked on."""
     return f"agreed-{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]}"
+
+
+def _use(file: UserFile) -> Path:
+    return file.path.with_suffix(".use")
+
+
+class JournalUse:
+    def __init__(self, lock: int | None) -> None:
+        self._lock = lock
+
+    def is_last(self) -> bool:
+        """Whether no other process works on the journal. If so, none begins before this use of it ends."""
+        if self._lock is None:
+            return False
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
 
 
 class KnownJournals:
@@ -112,6 +137,24 @@ class KnownJournals:
         else:
             _in_this_process.pop((self._folder, journal.id), None)
 
+    @contextmanager
+    def use(self, id: str) -> Iterator["JournalUse"]:
+        """Say that this process works on a journal, for as long as it lives at most."""
+        file, handle = self._file(id), None
+        try:
+            if file is None:
+                raise OSError("the user has no home")
+            make_private_folder(file.path.parent)
+            handle = os.open(_use(file), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
+            fcntl.flock(handle, fcntl.LOCK_SH)  # waits only while another process notes that it was the last
+        except OSError as error:
+            log.info("Nobody is told that a process works on the journal: %s", error.strerror or error)
+        try:
+            yield JournalUse(handle)
+        finally:
+            if handle is not None:
+                os.close(handle)
+
     def forget(self, id: str) -> None:
         """Do not know a journal any more. Raises `UsageError` if it cannot be written."""
         _in_this_process.pop((self._folder, id), None)
@@ -124,6 +167,7 @@ class KnownJournals:
         try:
             with file.locked():
                 file.path.unlink(missing_ok=True)
+                _use(file).unlink(missing_ok=True)
                 lock.unlink(missing_ok=True)
         except OSError as error:
             raise UsageError(f"{file.path} cannot be removed: {error.strerror}.") from error
