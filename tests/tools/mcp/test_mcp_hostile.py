@@ -16,7 +16,7 @@ from ripstop.tools.mcp import servers as listing
 from ripstop.tools.mcp.card import read_card
 from ripstop.tools.mcp.forms import CannotAsk, approval, key_of
 from ripstop.tools.mcp.servers import NotConnected, ServerSpec, ToolListing, connect, list_tools
-from ripstop.tools.mcp.transports import environment_of
+from ripstop.tools.mcp.transports import environment_of, stdio_transport
 from tests.tools.mcp.served import call, hostile, trusted
 
 
@@ -48,6 +48,28 @@ def test_what_a_list_has_too_much_of_is_left_out_and_said(mode: str, note: str) 
     found = listed(mode)
     assert note in found.notes and "echo" in found.cards
     assert len(found.cards) <= listing.MOST_TOOLS and found.cards["echo"].description == "Say it again.[2J"
+
+
+@pytest.mark.parametrize("named_by", ["user", "project"])
+def test_a_server_of_the_user_runs_no_code_of_the_project(
+    named_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    for folder in (home, project):
+        folder.mkdir()
+    (project / "my_server.py").write_text("print('I am the code of the project')", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(project)
+    names = str(project) if named_by == "project" else ""
+    server = ServerSpec(name="h", command=(sys.executable, "-m", "my_server"), project=names)
+
+    async def story() -> str:
+        async with stdio_transport(server, {}) as ((read, _), process):
+            async for _ in read:
+                return "it runs"
+            return process.last_words
+
+    assert ("it runs" if named_by == "project" else "No module named my_server") in asyncio.run(story())
 
 
 def test_one_tool_that_is_wrong_does_not_cost_the_others() -> None:

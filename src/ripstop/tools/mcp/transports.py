@@ -5,6 +5,8 @@ The SDK has a transport of its own, but its reader takes time that grows with th
 - A message has at most `MAX_MESSAGE` bytes; a server that sends a longer one is killed.
 - The process is the leader of its own group, and the group is killed as a whole: servers start helpers.
 - It gets a short list of variables and those that the settings name, so no key of a provider.
+- It begins in the folder of the project that names it. The user's own one begins in the home: `python -m` and `npx` run
+  what is in the current folder, and no project is to choose what the user's own server is.
 """
 
 import asyncio
@@ -41,6 +43,11 @@ _CHUNK = 1 << 16
 
 def environment_of(server: ServerSpec, variables: Mapping[str, str]) -> dict[str, str]:
     return {name: variables[name] for name in (*PASSED_ON, *server.env) if name in variables}
+
+
+def folder_of(server: ServerSpec) -> str:
+    home = os.path.expanduser("~")
+    return server.project or (home if os.path.isdir(home) else os.sep)
 
 
 class ServerProcess:
@@ -137,6 +144,7 @@ async def stdio_transport(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env=environment_of(server, environment),
+            cwd=folder_of(server),
             start_new_session=True,
         )
     )
