@@ -11,6 +11,7 @@ import pytest
 
 from ripstop.engine.ports import Damage
 from ripstop.journals.sqlite import file as bounded
+from ripstop.journals.sqlite.group_commit import WriteQueue
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError, JournalNotFound
@@ -183,6 +184,30 @@ def test_a_copy_without_a_log_gets_one_when_it_is_worked_on(tmp_path: Path) -> N
     journal(tmp_path / "j.db", "b")
     with closing(sqlite3.connect(tmp_path / "j.db")) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("what", ["link", "folder"])
+def test_the_lock_of_a_worker_leads_nowhere_else(tmp_path: Path, what: str) -> None:
+    path, elsewhere = journal(tmp_path / "j.db"), tmp_path / "elsewhere"
+    for number in (1, 9):  # one that is made next, and one that is left of a dead one
+        lock = tmp_path / f"j.db-worker-{number}"
+        lock.symlink_to(elsewhere) if what == "link" else lock.mkdir()
+
+    async def story() -> None:
+        opened = SqliteJournal(path, Codec())
+        with pytest.raises(JournalError, match=r"j\.db-worker-1, the lock of a worker, cannot be made: .* remove it"):
+            await opened.enrol(1)
+        assert await opened.enrol(2) == 2
+        await opened.close()
+
+    asyncio.run(story())
+    assert not elsewhere.exists()
+
+
+def test_the_queue_for_writing_leads_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "j.db-queue").symlink_to(tmp_path / "elsewhere")
+    with WriteQueue(tmp_path / "j.db").passing():
+        assert not (tmp_path / "elsewhere").exists()
 
 
 def contents(folder: Path) -> dict[str, tuple[int, bytes]]:

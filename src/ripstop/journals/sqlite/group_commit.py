@@ -30,8 +30,8 @@ from .file import LOCK_TIMEOUT, BoundedConnection, primary_code, use_wal
 # So a process that had to wait once queues at a lock of the kernel's, which serves them in order; only the first in the
 # queue asks SQLite. A process that gets SQLite's lock at the first attempt never comes here.
 #
-# The file stays: deleting it would let two wait at two files of one name. Where the folder cannot be written to, there
-# is no queue, and every process asks SQLite.
+# The file stays: deleting it would let two wait at two files of one name. Where the folder cannot be written to, or has
+# a link of that name, which a project can ship, there is no queue, and every process asks SQLite.
 
 
 class WriteQueue:
@@ -42,7 +42,8 @@ class WriteQueue:
     def passing(self) -> Iterator[None]:
         """Wait until all earlier callers have passed. Blocks, so call it in its own thread."""
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(self._path, flags, PRIVATE_FILE)
         except OSError:
             yield
             return

@@ -1,8 +1,8 @@
 """Whether a worker of this machine is alive, by a lock that the kernel releases when it dies.
 
-Each worker holds a lock on a small file next to the journal. A worker that was killed cannot hold
-one, so its commands are free at once, not only when its lease has expired. For workers on other
-machines, which a lock does not cover, the lease decides.
+Each worker holds a lock on a small file next to the journal, which is never a link: a project can ship
+one. A worker that was killed cannot hold a lock, so its commands are free at once, not only when its
+lease has expired. For workers on other machines, which a lock does not cover, the lease decides.
 """
 
 import fcntl
@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from ripstop.engine.failpoints import failpoint
+from ripstop.kernel.errors import JournalError
 from ripstop.security.files import PRIVATE_FILE
 
 
@@ -25,7 +26,14 @@ class Liveness:
 
     def enter(self, worker_id: int) -> None:
         failpoint("liveness.before_create")
-        handle = os.open(self._file(worker_id), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+        path = self._file(worker_id)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+        except OSError as error:
+            raise JournalError(
+                f"{path}, the lock of a worker, cannot be made: {error.strerror}. If there is a link or a folder of "
+                "this name, remove it: ripstop makes neither."
+            ) from error
         failpoint("liveness.before_lock")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._mine[worker_id] = handle
@@ -47,7 +55,8 @@ class Liveness:
     def marks(self) -> set[int]:
         """The workers that have a file, living or dead."""
         start = f"{self._journal.name}-worker-"
-        names = (path.name.removeprefix(start) for path in self._journal.parent.glob(f"{glob.escape(start)}*"))
+        found = self._journal.parent.glob(f"{glob.escape(start)}*")
+        names = (path.name.removeprefix(start) for path in found if path.is_symlink() or not path.is_dir())
         return {int(name) for name in names if name.isdecimal()}
 
     def gone(self, worker_id: int) -> bool:
@@ -55,7 +64,7 @@ class Liveness:
         if worker_id in self._mine:
             return False
         try:
-            handle = os.open(self._file(worker_id), os.O_RDWR | os.O_CLOEXEC)
+            handle = os.open(self._file(worker_id), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             return False
         try:
