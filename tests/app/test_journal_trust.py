@@ -527,6 +527,34 @@ def test_a_relative_store_of_the_users_own_file_names_no_journal(
         work(settings())
 
 
+@pytest.mark.parametrize("by", ["own settings", "project", "--store"])
+def test_a_relative_store_leads_nowhere_else_unless_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    project, precious = tmp_path / "project", tmp_path / "precious"
+    for folder in (project, precious):
+        folder.mkdir()
+    (project / "data").symlink_to(project / "inside" if by == "project" else precious)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("RIPSTOP_STORE", raising=False)
+    monkeypatch.chdir(project)
+    named: dict[str, str] = {}
+    if by == "--store":
+        named["store"] = "sqlite:data/j.db"
+    else:
+        file = (project if by == "project" else tmp_path / "config" / "ripstop") / "ripstop.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text('store = "sqlite:data/j.db"', encoding="utf-8")
+    if by == "--store":
+        work(settings(**named))
+        assert (precious / "j.db").exists()
+    else:
+        with pytest.raises(UsageError, match=r"data is a symbolic link .* name it: --store"):
+            work(settings())
+        assert not list(precious.iterdir()) and not (project / "inside").exists()
+
+
 def test_what_a_process_makes_is_its_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     PAID.clear()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -8,12 +8,11 @@ from msgspec.structs import replace
 from ripstop.engine.clock import ProcessClock
 from ripstop.kernel.errors import JournalError, JournalNotFound, UsageError
 from ripstop.security.consent import trusted_folders
-from ripstop.security.files import without_links
 
 from .plugins import Plugins
 from .restoring import Folders, check_mapped, map_folders, put_in_place, unfinished_runs
-from .settings.settings_file import DEFAULT_STORE, Settings, store_path
-from .stores import closing, folders_of, make_engine, open_journal, trusted_engine
+from .settings.settings_file import Settings
+from .stores import closing, folders_of, journal_path, make_engine, open_journal, trusted_engine
 
 
 class RestoredJournal(Struct, frozen=True):
@@ -36,11 +35,11 @@ async def restore_journal(settings: Settings, plugins: Plugins, copy: Path, fold
     for new in folders.values():
         if not new.is_dir():
             raise UsageError(f"There is no folder {new}, so no runs can use it. Nothing was changed.")
-    path, clock = store_path(settings.store), ProcessClock()
-    if settings.store == DEFAULT_STORE:
-        without_links(path, "--store sqlite:PATH")
+    path, clock = journal_path(settings), ProcessClock()
     try:
-        source = open_journal(replace(settings, store=f"sqlite:{copy}"), create=False, codec=plugins.registry.codec)
+        source = open_journal(
+            replace(settings, store=f"sqlite:{copy}", store_named=True), create=False, codec=plugins.registry.codec
+        )
     except JournalNotFound as error:
         raise UsageError(f"There is no backup at {copy}. Nothing was changed.") from error
     except JournalError as error:  # the file is the command's argument, and not the store

@@ -34,6 +34,15 @@ def folders_of(journal: Journal) -> TrustedFolders:
     return trusted_folders(journal.path or Path(OURS) / "in-memory")
 
 
+def journal_path(settings: Settings) -> Path:
+    """Where the journal of the settings is. Raises `UsageError` for a link, unless the user has chosen that very path:
+    a relative one is in whatever project the user works in."""
+    path = store_path(settings.store)
+    if settings.store == DEFAULT_STORE or not (settings.store_is_named or path.is_absolute()):
+        without_links(path, "--store sqlite:PATH")
+    return path
+
+
 def open_journal(settings: Settings, create: bool, or_empty: bool = False, codec: Codec | None = None) -> Journal:
     """Open the journal that the settings name. Without `create` nothing is made.
 
@@ -47,10 +56,8 @@ def open_journal(settings: Settings, create: bool, or_empty: bool = False, codec
         JournalNotFound: It is missing, and neither `create` nor `or_empty` applies. With `or_empty`: it is not the
             default, so the user named it, perhaps wrongly.
     """
-    path = store_path(settings.store)
+    path = journal_path(settings)
     codec = codec or installed().registry.codec
-    if settings.store == DEFAULT_STORE:
-        without_links(path, "--store sqlite:PATH")
     try:
         return SqliteJournal(path, codec, create)
     except JournalNotFound:
