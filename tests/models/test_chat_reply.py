@@ -217,6 +217,28 @@ def test_a_flood_of_calls_and_an_endless_text_are_refused():
         answer(*[said(content="x" * 2**20)] * (LONGEST_TEXT // 2**20), said(content="x"))
 
 
+@pytest.mark.parametrize("key", ["sk-0123456789abcdef", 'sk-0123/45"6789\\abcdef', "näher-0123456789-\U0001f600"])
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_a_key_that_the_server_says_back_in_json_of_its_own_is_not_kept(key, levels):
+    every = "".join(f"\\u{int.from_bytes(unit):04X}" for unit in _units(key))
+    for content in (every, json.dumps(key)[1:-1], f"{every[:6]}{key[1:]}"):
+        text = f'{{"content":"{content}"}}'
+        for _ in range(levels - 1):
+            text = json.dumps({"inner": text})
+        found = answer(said(content=text), call(id="c", arguments=json.dumps({"a": [{text: text}]})), secret=key)
+        for kept in (found.text, *found.calls[0].arguments["a"][0], *found.calls[0].arguments["a"][0].values()):
+            assert "…" in kept and key not in kept
+            inner = json.loads(kept)
+            while "inner" in inner:
+                inner = json.loads(inner["inner"])
+            assert inner == {"content": "…"}
+
+
+def _units(text):
+    data = text.encode("utf-16-be")
+    return [data[at : at + 2] for at in range(0, len(data), 2)]
+
+
 def test_a_key_that_the_server_says_back_is_not_kept():
     key = "sk-0123456789abcdef"
     found = answer(said(content=f"it is {key}"), call(id="c", arguments=json.dumps({"a": key})), secret=key)

@@ -19,6 +19,7 @@ from ripstop.engine.performers import TryAgain
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.errors import Unwritable
 from ripstop.kernel.text_limits import plain, whole_characters
+from ripstop.security.redaction import HIDDEN, maybe_escaped
 
 CALL_SECONDS = 900.0
 """For one call from its beginning to its end, however alive the server is."""
@@ -77,7 +78,7 @@ class Reply:
         self.started = False
         """Whether there was a choice at all."""
         self._text_size = 0
-        self._secret = secret if len(secret) >= SHORTEST_SECRET else ""
+        self._secret = maybe_escaped(secret) if len(secret) >= SHORTEST_SECRET else None
         self._pieces: list[str] = []
         self._refusals: list[str] = []
         self._choice: int | None = None
@@ -243,14 +244,15 @@ class Reply:
         return _kept(call.whole)
 
     def _without_secret(self, text: str) -> str:
-        return text.replace(self._secret, "…") if self._secret else text
+        return self._secret.sub(HIDDEN, text) if self._secret else text
 
     def _redacted(self, value: Any) -> Any:
-        if self._secret:
-            written = json.dumps(value, ensure_ascii=False)
-            if self._secret in written:
-                return _parsed(written.replace(self._secret, "…"))
-        return value
+        """The same for a value that was decoded, in which no text is a part of an escape."""
+        if isinstance(value, str):
+            return self._without_secret(value)
+        if isinstance(value, dict):
+            return {self._without_secret(key): self._redacted(one) for key, one in value.items()}
+        return [self._redacted(one) for one in value] if isinstance(value, list) else value
 
 
 _OBJECT = re.compile(r'\{\s*"')

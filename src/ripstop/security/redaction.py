@@ -42,6 +42,24 @@ def redacted(text: str, *secrets: str) -> str:
     return "".join((*shown, text[end:])) if shown else text
 
 
+MOST_BACKSLASHES = 8
+"""In a row, before a character that is escaped: JSON inside of JSON doubles them. The bound keeps the search quick."""
+
+
+def maybe_escaped(secret: str) -> re.Pattern[str]:
+    """Finds a secret in a text, also where characters of it are escaped as in JSON: whoever reads the text as JSON has
+    it. Only the whole secret is found."""
+    parts = []
+    for character in secret:
+        units = character.encode("utf-16-be", "surrogatepass")
+        plain = rf"\\{{0,{MOST_BACKSLASHES}}}" if character in '"\\/' else ""
+        escape = "".join(
+            rf"\\{{1,{MOST_BACKSLASHES}}}u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)
+        )
+        parts.append(f"(?:{plain}{re.escape(character)}|{escape})")
+    return re.compile("".join(parts))
+
+
 def _found(compact: str, windows: Mapping[int, set[str]]) -> Iterable[tuple[int, int]]:
     return sorted(
         (at, at + size)
