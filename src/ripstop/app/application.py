@@ -307,18 +307,19 @@ class App:
         model: str = "",
         pinned: Pinned | None = None,
         definition: Any = None,
+        settings: Settings | None = None,
     ) -> Run[Any]:
         """Start a run of a workflow under this id, with start arguments as its style has them.
 
         `pinned` and `definition`: its family and its own definition, if they were read a moment ago: thousands of
-        sessions start with one definition.
+        sessions start with one definition. `settings`: to be used instead of the app's own (`with_models_of`).
 
         Raises `UsageError` or `DefinitionError`, before anything is started.
         """
         checked = check_launch(
-            self.settings,
+            settings or self.settings,
             self.plugins,
-            self.trust,
+            Trust(settings) if settings else self.trust,
             workflow,
             run_id,
             workspace=workspace,
@@ -351,8 +352,7 @@ class App:
             key=checked.key,
             decoded=checked.definition,
         )
-        if any(one.startswith("openai:") for one in checked.models):
-            self.trust.remember_choice()
+        self.trust.remember_choice(checked.models, checked.settings.base_url)
         self._include(run.id)
         return run
 

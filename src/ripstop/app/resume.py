@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.app.settings.settings_file import Settings
 from ripstop.definitions.loading import locate, read
 from ripstop.definitions.reader import Environment
 from ripstop.engine.engine import Engine
@@ -37,6 +36,7 @@ from .start import (
     is_local,
     models_of,
     pin_with_folders,
+    with_models_of,
 )
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ async def check_allowed(app: "App", run: Run[Any]) -> None:
     """Refuse folders and an address that the user has neither chosen nor agreed to."""
     await check_folders(app, run)
     style, definition = app.engine.style(run), app.engine.definition(run)
-    models = models_of(style, definition, _used(app.settings, run))
+    models = models_of(style, definition, with_models_of(app.settings, run))
     app.trust.check_models(models, run.settings.base_url, run.id)
 
 
@@ -251,7 +251,7 @@ def check_usable(app: "App", run: Run[Any], model: str = "", base_url: str = "")
 
     `model` and `base_url` are what the caller is about to give it, for all agents.
     """
-    used = _used(app.settings, run, model, base_url)
+    used = with_models_of(app.settings, run, model, base_url)
     style, definition = app.engine.style(run), app.engine.definition(run)
     app.trust.check_models(models_of(style, definition, used), base_url or run.settings.base_url, run.id)
     check_models(style, definition, used, run.id)
@@ -261,20 +261,6 @@ async def check_family_usable(app: "App", run_id: str, model: str = "", base_url
     """Refuse what a run and its children that have not ended would use now, as `check_usable` does."""
     for one in await family_of(app.engine, run_id):
         check_usable(app, (await app.engine.look(one)).run, model, base_url)
-
-
-def _used(settings: Settings, run: Run[Any], model: str = "", base_url: str = "") -> Settings:
-    """The settings with which a run would continue."""
-    recorded = run.settings
-    return replace(
-        settings,
-        model_for_all=model or recorded.model_for_all,
-        models=replace(
-            settings.models,
-            default=recorded.model or settings.models.default,
-            base_url=base_url or recorded.base_url or settings.models.base_url,
-        ),
-    )
 
 
 # What is only said
@@ -323,11 +309,15 @@ async def change_workspace(app: "App", run_id: str, workspace: Path) -> None:
 
 
 async def change_model(app: "App", run_id: str, model: str, base_url: str) -> None:
-    """Have all agents of a run and of its children use another model or address; nothing if neither is given."""
+    """Have all agents of a run and of its children use another model or address; nothing if neither is given.
+
+    A model that is named alone is asked where the run was begun; if its journal does not say where that was, at the
+    address of this process, which is recorded with it.
+    """
     if not model and not base_url:
         return
-    recorded = (await app.engine.look(run_id)).run.settings.base_url
     if model:
+        recorded = (await app.engine.look(run_id)).run.settings.base_url
         check_model(model, base_url=base_url or recorded or app.settings.models.base_url)
     for one in await family_of(app.engine, run_id):
         run = (await app.engine.look(one)).run
@@ -336,16 +326,20 @@ async def change_model(app: "App", run_id: str, model: str, base_url: str) -> No
         settings = run.settings
         if model and not _uses_only(app, run, absolute_script(model)):
             settings = replace(settings, model_for_all=absolute_script(model), small_model=is_local(model))
-        if base_url:
-            settings = replace(settings, base_url=base_url)
+        address = base_url or settings.base_url or app.settings.models.base_url
+        settings = replace(settings, base_url=address)
         if settings != run.settings:
-            await app.engine.change_settings(one, settings)
+            run = await app.engine.change_settings(one, settings)
+        app.trust.remember_choice(_models_in_use(app, run), settings.base_url)
 
 
 def _uses_only(app: "App", run: Run[Any], model: str) -> bool:
     """Whether all agents of a run use this model already; one that has a model of its own may not."""
-    used = models_of(app.engine.style(run), app.engine.definition(run), _used(app.settings, run))
-    return {*used} == {model}
+    return {*_models_in_use(app, run)} == {model}
+
+
+def _models_in_use(app: "App", run: Run[Any]) -> list[str]:
+    return models_of(app.engine.style(run), app.engine.definition(run), with_models_of(app.settings, run))
 
 
 async def put_back(app: "App", run_id: str) -> None:

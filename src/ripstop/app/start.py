@@ -29,6 +29,7 @@ from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.effects import Limits
 from ripstop.kernel.errors import DefinitionError, UsageError
 from ripstop.kernel.events import Pin, RunSettings
+from ripstop.kernel.run import Run
 from ripstop.kernel.style import AgentUse, EndpointUse, Style
 from ripstop.models.accounting import Prices, with_prices
 from ripstop.models.api_key import KEY_NAME, OPENAI, read_key
@@ -344,6 +345,22 @@ def _named_models(style: Style[Any], definition: Any, settings: Settings, source
         model, where = roles.get(agent.model, (agent.model, f"{source}: the model of {agent.name!r}: "))
         named.setdefault(model, where)
     return named or {models.default: ""}
+
+
+def with_models_of(settings: Settings, run: Run[Any], model: str = "", base_url: str = "") -> Settings:
+    """The settings with the models of a run and the address that is recorded with them, to continue or follow it.
+
+    Args:
+        model: Named now, for all agents, instead of those that are recorded; likewise `base_url`.
+    """
+    recorded, models = run.settings, settings.models
+    address = base_url or recorded.base_url or models.base_url
+    return replace(
+        settings,
+        model_for_all=model or recorded.model_for_all,
+        models=replace(models, default=recorded.model or models.default, base_url=address),
+        address_from=settings.address_from if address == models.base_url else f"The journal of {run.id!r}",
+    )
 
 
 def model_meant(model: str, settings: Settings) -> str:

@@ -181,11 +181,13 @@ class Trust:
         for refusal in self.unagreed_webhooks():
             raise refusal
 
-    def remember_choice(self) -> None:
-        """Remember the address of the settings for this project if the user chose it and a key is safe there."""
-        if not self._settings.models.base_url or self._settings.address_from:
+    def remember_choice(self, models: Iterable[str], base_url: str) -> None:
+        """Remember the address that is recorded of a run with these models, if they use it, the user chose it now, and
+        a key is safe there."""
+        chosen = "" if self._settings.address_from else self._settings.models.base_url
+        if not chosen or chosen != base_url or not any(one.startswith("openai:") for one in models):
             return
-        address = parse_address(self._settings.models.base_url)
+        address = parse_address(chosen)
         if not address.is_clear_text and address.url not in self._agreed and self._consents.can_be_kept:
             self._consents.remember([self._named(address)])
 

@@ -43,7 +43,10 @@ class Pin(Effect, frozen=True):
 
 
 class RunSettings(Effect, frozen=True):
-    """What the shell must know to continue a run in another process. Values for a style are `Started.arguments`."""
+    """What the shell must know to continue a run in another process. Values for a style are `Started.arguments`.
+
+    A model and the address where it is asked are recorded together: another process may use another address.
+    """
 
     model: str = ""
     model_for_all: str = ""

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from ripstop.app.application import App
+from ripstop.app.start import with_models_of
 from ripstop.engine.engine import View
 from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.errors import RunAlreadyStarted, RunNotFound, UsageError
@@ -175,11 +176,11 @@ class Chats:
         found = [msgspec.json.decode(body) for _, body in page.items]
         return [one for one in found if not workflow or one.get("workflow_id") == workflow], page.next
 
-    async def replan(self, workflow: str | Path, model: str = "") -> Run[Any]:
+    async def replan(self, workflow: str | Path, model: str = "", base_url: str = "") -> Run[Any]:
         """Ask for a new plan of a configuration as it is now. Every session uses it once it is made.
 
         Args:
-            model: Empty: the one that made the last plan.
+            model: Empty: the one that made the last plan; likewise `base_url`, its address.
         """
         known = await self.bots.get(workflow)
         before = await self._found(msgspec.structs.replace(known.bot, generation=1).plan_name)
@@ -189,12 +190,8 @@ class Chats:
         bot = msgspec.structs.replace(known.bot, generation=newest + 1)
         content = msgspec.json.encode(bot, order="deterministic")
         workflow_of_plan = msgspec.structs.replace(known.workflow, style="planning", content=content)
-        if before and not model:
-            model = before.settings.model_for_all
-        run = await self.app.launch(workflow_of_plan, bot.plan_name, model=model)
-        if before and before.settings.base_url and not run.settings.base_url:
-            settings = msgspec.structs.replace(run.settings, base_url=before.settings.base_url)
-            run = await self.app.engine.change_settings(run.id, settings)
+        settings = with_models_of(self.app.settings, before, model, base_url) if before else None
+        run = await self.app.launch(workflow_of_plan, bot.plan_name, model=model, settings=settings)
         await withdraw_older_questions(self.app.engine, bot)
         self.bots.forget()
         return run

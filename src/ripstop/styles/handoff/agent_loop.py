@@ -11,13 +11,14 @@ from contextlib import aclosing
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.app.application import now
 from ripstop.app.settings.settings_file import Settings
-from ripstop.app.start import check_model, model_meant
+from ripstop.app.start import absolute_script, check_model, model_meant
 from ripstop.app.trust import Trust
 from ripstop.engine.performers import Refused, TryAgain
-from ripstop.kernel.errors import RunHasEnded
+from ripstop.kernel.errors import RunHasEnded, UsageError
 from ripstop.kernel.run import Run
 
 from .definition import Role
@@ -59,6 +60,13 @@ def _names(changed: set[Path]) -> set[str] | None:
     return {path.name for path in changed if path.parent.name == WORKFLOWS} if changed else None
 
 
+class NamedModel(Struct, frozen=True):
+    """What was named for this watch, and so wins over what a document's journal says."""
+
+    model: str = ""
+    base_url: str = ""
+
+
 class Watch:
     def __init__(
         self,
@@ -66,11 +74,15 @@ class Watch:
         roles: dict[str, Role],
         tell: Callable[[HandledMessage], None],
         sweep: float = 30.0,
+        named: NamedModel = NamedModel(),
     ) -> None:
         self._documents = documents
         self._roles = roles
         self._tell = tell
         self._sweep = sweep
+        self._named = named
+        self._taken_up: set[str] = set()
+        """Runs whose calls that were open use what was named."""
         self._stuck: set[HandledMessage] = set()
         """Messages that cannot be put away; each is reported once."""
 
@@ -143,16 +155,47 @@ class Watch:
         run = await self._documents.state(document.run)
         others = (opened for number, opened in run.open.items() if number != owner_asked(run.open))
         asked = {asked_of(opened.command) for opened in others}
-        if "person" in asked:
-            return False
-        if "agent" in asked:
-            return True
         try:
+            if "agent" in asked:
+                await self._take_up(run)
+            if asked & {"agent", "person"}:
+                return "person" not in asked
+            run = await self._with_models(run, role)
             wanted = WorkRequested(agent=role.name, assignment=self._assignment(run, role))
             await self._documents.app.engine.tell_fact(document.run, wanted)
         except RunHasEnded:
             return False
+        except UsageError as refused:
+            self._documents.warn(FolderWarning(document.file, refused.message))
+            return False
         return True
+
+    async def _take_up(self, run: Run[HandoffState]) -> None:
+        """Have a call that was open before use what was named for this watch."""
+        named = self._named
+        if (named.model or named.base_url) and run.id not in self._taken_up:
+            self._taken_up.add(run.id)
+            await self._documents.app.use_model(run, named.model, named.base_url)
+
+    async def _with_models(self, run: Run[HandoffState], role: Role) -> Run[HandoffState]:
+        """Record which model the role asks, and where: whichever process makes the call then asks there.
+
+        Without an address of this process it stays where the document's model was asked before.
+        """
+        app, recorded = self._documents.app, run.settings
+        mine = app.settings.models.base_url
+        self._taken_up.add(run.id)
+        if recorded.model_for_all and not self._named.model:  # somebody chose it for all roles, with its address
+            used, address = recorded.model_for_all, self._named.base_url or recorded.base_url or mine
+            settings = replace(recorded, base_url=address)
+        else:
+            used, address = model_meant(role.model, app.settings), mine or recorded.base_url
+            settings = replace(recorded, model=absolute_script(used), model_for_all="", base_url=address)
+        app.trust.check_models([used], address, run.id)
+        if settings != recorded:
+            run = await app.engine.change_settings(run.id, settings)
+        app.trust.remember_choice([used], address)
+        return run
 
     def _assignment(self, run: Run[HandoffState], role: Role) -> Assignment | None:
         """How the role works, if the journal of this document does not say so yet."""

@@ -127,7 +127,7 @@ async def watch_documents(
     from ripstop.app.application import App
     from ripstop.engine.ports import Prefixed
 
-    from .agent_loop import Watch
+    from .agent_loop import NamedModel, Watch
     from .reader import read_rules, role_files
     from .service import unknown_owners
 
@@ -142,7 +142,8 @@ async def watch_documents(
         spending = WatchBudget(limits, documents.runs.holds)
         lines.runs = documents.runs
         stops = (app.live.watch(lines.see), app.live.watch(spending.see))
-        watch = Watch(documents, roles, lines.handled)
+        named = NamedModel(options.model or "", options.base_url or "")
+        watch = Watch(documents, roles, lines.handled, named=named)
         interrupted = stop_requested()
         keep_working_without_readers()
         if not once:

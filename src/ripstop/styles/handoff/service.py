@@ -22,6 +22,7 @@ from ripstop.app.application import App, now
 from ripstop.app.relocation import in_folder
 from ripstop.app.settings.default_limits import with_defaults
 from ripstop.app.settings.settings_file import Docs
+from ripstop.app.start import absolute_script
 from ripstop.definitions.problems import did_you_mean, nearest, with_stop
 from ripstop.engine.live import Appended, LiveEvent
 from ripstop.kernel.effects import AskPerson
@@ -312,13 +313,14 @@ class HandoffService:
         arguments = HandoffArguments(
             is_document=True, file=name, utc_offset=utc_offset(), reply_to=sender if docs.replies else ""
         )
-        settings = in_folder(RunSettings(model=self.app.settings.models.default), root)
+        models = self.app.settings.models
+        settings = in_folder(RunSettings(model=absolute_script(models.default), base_url=models.base_url), root)
         run_id = run_of(self.prefix, document.id)
         # a document may wait for days, so the time limit of runs is not for it
         limits = replace(self.app.settings.limits, seconds=None, turns=None)
         if self.app.settings.default_limits:
             limits = with_defaults(limits, HandoffStyle.default_limits)
-        limits = self.app.with_prices(limits, (self.app.settings.models.default, *docs.models.values()))
+        limits = self.app.with_prices(limits, (models.default, *docs.models.values()))
         content = msgspec.json.encode(policy, order="deterministic")
         guards = self.app.settings.guards
         with suppress(RunAlreadyStarted):  # another process has taken it in at the same moment

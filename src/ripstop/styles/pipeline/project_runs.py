@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ripstop.app.plugin import FoundWork, RestartPlan
 from ripstop.app.settings.settings_file import Settings
-from ripstop.app.start import CheckedStart, check_start, new_id
+from ripstop.app.start import CheckedStart, check_start, new_id, with_models_of
 from ripstop.app.trust import Trust
 from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.reader import Environment
@@ -267,20 +266,13 @@ def _flow_file(folder: Path, named: str) -> tuple[str, bool]:
 
 
 async def with_last_model(engine: "Engine", folder: Path, settings: Settings, base_url: str = "") -> Settings:
-    """The settings with the model and the server that the last run of a project was told to use for all agents.
+    """The settings with the models and the server of the last run of a project.
 
     A model or a `base_url` that is named now wins. The address comes from a journal, so `Trust` checks whether the user
     has agreed to it. Keys are in no journal.
     """
     view = await _run(engine, session_of(folder).run)
-    if view is None or settings.model_for_all:
-        return settings
-    before = view.run.settings
-    settings = replace(settings, model_for_all=before.model_for_all)
-    if base_url or before.base_url == settings.models.base_url:
-        return settings
-    models = replace(settings.models, base_url=before.base_url)
-    return replace(settings, models=models, address_from=f"The journal of {view.run.id!r}" if before.base_url else "")
+    return with_models_of(settings, view.run, settings.model_for_all, base_url) if view else settings
 
 
 class DeliveryProjects:

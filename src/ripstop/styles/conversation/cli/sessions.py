@@ -238,7 +238,7 @@ async def _replan(options: Options, config: str) -> int:
     interrupted = stop_requested()
     async with options.app(settings, create=False, scope=None) as app:
         chats = Chats(app)
-        run = await chats.replan(config, options.other_model())
+        run = await chats.replan(config, options.other_model(), options.base_url or "")
         again = f"{command_for(settings.store)} resume {run.id}"
         resume_with(again)
         async with app.working(Tree(run.id)) as worker:
