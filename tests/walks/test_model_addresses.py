@@ -25,7 +25,7 @@ from ripstop.kernel.events import RunSettings
 from ripstop.kernel.run import Run
 from ripstop.styles.conversation.chats import Chats
 from tests.walks.commands import ripstop, succeed
-from tests.walks.test_chat_plans import decision, write_bot
+from tests.walks.talking_bot import decision, write_bot
 from tests.walks.test_command_line import EXAMPLES, HAIKU
 
 MODEL = ("--model", "openai:x")

@@ -14,14 +14,14 @@
   calls are asked about.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from .effects import AskAgent, AskPerson, CallTool, Command, PersonAnswered, Say
-from .events import Repeated, Restored
-from .run import RESTORED, HeldRun, Run
+from .events import Forked, Record, Repeated, Restored
+from .run import RESTORED, HeldRun, Marks, Run
 from .shown_calls import can_be_shown, size_of_arguments
 
 HAPPENED, ASK, CONTINUE, END = "happened", "ask", "continue", "end"
@@ -74,7 +74,18 @@ def acts_outside(command: Command) -> bool:
 
 def mark_of(run: Run[Any], number: int) -> str:
     """What the key of a command ends with."""
-    return next((mark for at, mark in reversed(run.marks) if number > at), "")
+    return mark_at(run.marks, number)
+
+
+def mark_at(marks: Marks, number: int) -> str:
+    """The mark that is in force at a record. A copy and the journal it was made of have different ones behind it."""
+    return next((mark for at, mark in reversed(marks) if number > at), "")
+
+
+def marks_in(records: Iterable[Record]) -> Marks:
+    """The marks of a run, with the records from which on they are in force."""
+    marked = ((record.number, record.event) for record in records)
+    return tuple((at, event.mark) for at, event in marked if isinstance(event, Restored | Forked) and event.mark)
 
 
 def key_of(run_id: str, number: int, mark: str) -> str:

@@ -7,7 +7,7 @@ How it is folded is in `folding`.
 
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import NODEFAULT, Struct
@@ -174,6 +174,7 @@ def after_closing(time: WorkTime, still_open: Mapping[int, HasCommand], in_doubt
 
 
 S = TypeVar("S")
+Marks: TypeAlias = tuple[tuple[int, str], ...]
 
 GUARD, DOUBT, OUTAGE, RESTORED = "ripstop:guard", "ripstop:doubt", "ripstop:outage", "ripstop:restored"
 OWN_PURPOSES = (GUARD, DOUBT, OUTAGE, RESTORED)
@@ -348,7 +349,7 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """The call that could not be made in the step that came last, or with which the run ended."""
     held: HeldRun | None = None
     """What is known since its journal was put back from a copy; `None`: it never was."""
-    marks: tuple[tuple[int, str], ...] = ()
+    marks: Marks = ()
     """(record, what keys of calls that are asked for after it end with): a tuple, because most runs have none."""
     unkept: str = ""
     """Why the user's files were not kept before the first call for which they were not."""

@@ -101,7 +101,7 @@ def test_killed_anywhere_nothing_is_torn_or_lost_and_the_next_one_finishes(
         kills += 1
         check_nothing_is_torn(root)
         shown = files(root / ".workflows")
-        noted = _last(Folder(root), key_of("r"))
+        noted = _last(Folder(root), key_of("r"), ())
         edit_was_made = noted.number >= 5 or "by hand" in shown.values()
         live_on(root, monkeypatch)
         assert died.stdout in ("", f"{Folder(root).id}\n"), "one folder id for all"
@@ -109,7 +109,7 @@ def test_killed_anywhere_nothing_is_torn_or_lost_and_the_next_one_finishes(
         shown = files(root / ".workflows")
         assert shown["a.md"] == "text 5 " * 9999
         assert not edit_was_made or shown["a.md.refused-4"] == "by hand"
-        seen = _last(Folder(root), key_of("r"))
+        seen = _last(Folder(root), key_of("r"), ())
         assert (seen.number, seen.sha) == (5, hashlib.sha256(shown["a.md"].encode()).hexdigest())
         assert [text for text in files(root / ".inbox" / "ann" / "processed").values() if text] == ["message"]
         assert "bad" in files(root / ".workflows" / "set-aside").values()

@@ -67,10 +67,10 @@ class Desk:
 
     @property
     def version(self) -> PublishedVersion:
-        return _last(self.folder, self.key)
+        return _last(self.folder, self.key, ())
 
     def found_edited(self) -> tuple[str, int] | None:
-        return asyncio.run(edited(self.folder, self.key, FILE))
+        return asyncio.run(edited(self.folder, self.key, (), FILE))
 
     def kept(self) -> dict[str, str]:
         return {path.name: path.read_text() for path in self.path.parent.glob("*.refused-*")}
@@ -232,12 +232,12 @@ def test_a_file_that_appears_or_goes_while_we_write_is_noticed(desk: Desk, monke
 def test_a_document_is_put_right_and_what_was_found_is_kept(desk: Desk) -> None:
     desk.publish(3, "three")
     desk.edit("by hand")
-    put_right = restore(desk.folder, desk.key, FILE, found="by hand", text="three", tag="late")
+    put_right = restore(desk.folder, desk.key, (), FILE, found="by hand", text="three", tag="late")
     assert asyncio.run(put_right) == f"{FILE}.refused-late"
     assert (desk.text, desk.kept()) == ("three", {f"{FILE}.refused-late": "by hand"})
     assert desk.found_edited() is None
     desk.edit("by another hand")
-    assert asyncio.run(restore(desk.folder, desk.key, FILE, found="by hand", text="three", tag="late")) == ""
+    assert asyncio.run(restore(desk.folder, desk.key, (), FILE, found="by hand", text="three", tag="late")) == ""
     assert desk.text == "by another hand"
     assert desk.found_edited() == ("by another hand", 3)
 
@@ -327,7 +327,7 @@ def test_the_newest_text_stands_at_the_end_whoever_publishes_in_what_order(tmp_p
     assert [one.wait(timeout=100) for one in publishers] == [0] * 4
     folder = Folder(tmp_path)
     assert folder.read("a.md") == "40 " * 999
-    assert _last(folder, key_of("r")).number == 40
+    assert _last(folder, key_of("r"), ()).number == 40
     assert sorted(path.name for path in (tmp_path / ".workflows").iterdir()) == [".ripstop", "a.md"]
 
 
@@ -368,7 +368,7 @@ def test_an_edit_that_was_saved_when_somebody_was_killed_is_kept_and_told(
     assert desk.publish(5, "five") == {**WRITTEN, **kept}
     assert (desk.text, desk.folder.replacing()) == ("five", [])
     assert desk.kept() == ({f"{FILE}.refused-interrupted": "by hand"} if edit else {})
-    assert asyncio.run(rescue(desk.folder, desk.key, FILE)) == ""
+    assert asyncio.run(rescue(desk.folder, desk.key, (), FILE)) == ""
 
 
 class Death(BaseException):

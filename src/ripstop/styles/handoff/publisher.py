@@ -11,6 +11,8 @@ Publishing never overwrites an edit.
   stamp as well: putting exactly that text back is an edit like any other.
 - An edit that was saved at the moment a process was killed is found before anything else is written, kept
   next to the document, and reported.
+- A note that was written after a backup was made, and before that was restored, is of a branch that the journal has
+  lost (`mark`). It counts for nothing: what that branch wrote is an edit, so that it is read back or kept.
 - Everything happens under the document's lock. Editors do not take locks; see `Folder.replace`.
 
 A reply goes into an agent's inbox, once. The name of the message follows from the run and from what it is about. So an
@@ -32,6 +34,8 @@ from msgspec.structs import replace
 
 from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Performer, Refused, Request
+from ripstop.kernel.restoring import mark_at, marks_in
+from ripstop.kernel.run import Marks
 from ripstop.tools.style_tools import OwnTool, typed_tool
 
 from .calls import PUBLISH, SEND, PublishCall, PublishedDocument, SendCall, SentReply
@@ -52,7 +56,8 @@ def own_tools() -> dict[str, Performer]:
 def publishing_tool(folder_for: FolderFor) -> OwnTool:
     async def publish(request: Request, call: PublishCall) -> PublishedDocument:
         folder, key = folder_for(request), key_of(request.run_id)
-        return await do_locked(folder.lock(key), lambda: _clear_and_publish(folder, key, call))
+        marks = marks_in(await request.history()) if request.mark else ()
+        return await do_locked(folder.lock(key), lambda: _clear_and_publish(folder, key, marks, call))
 
     return typed_tool(PUBLISH, PublishCall, publish)
 
@@ -91,10 +96,20 @@ class PublishedVersion(Struct, frozen=True):
     file: str = ""
     cleaned: bool = False
     """The file was deleted by `docs clean`, so it is not missing."""
+    mark: str = ""
+    """The mark that was in force at the version (`mark_at`)."""
+
+    def is_of(self, marks: Marks) -> bool:
+        """Whether the version is one of a run with these marks, and not of a branch that its journal has lost."""
+        return self.mark == mark_at(marks, self.number)
 
     def wrote(self, sha: str, stamp: str) -> bool:
         """Whether we wrote a text: it is this version's, or the one that this was to be written over."""
         return sha == self.sha or (sha == self.before and stamp == self.stamp)
+
+
+NOTHING = PublishedVersion()
+"""What is noted of a document that was never written."""
 
 
 def key_of(run_id: str) -> str:
@@ -107,19 +122,19 @@ def sha_of(text: str) -> str:
     return sha256(encoded(text)).hexdigest()
 
 
-async def edited(folder: Folder, key: str, file: str) -> tuple[str, int] | None:
+async def edited(folder: Folder, key: str, marks: Marks, file: str) -> tuple[str, int] | None:
     """An edited text of a document, and the number of the record whose view was edited."""
 
     def look() -> tuple[str, int] | None:
-        last, (text, stamp) = _last(folder, key), folder.look(file)
+        last, (text, stamp) = _last(folder, key, marks), folder.look(file)
         return None if text is None or last.wrote(sha_of(text), stamp) else (text, last.number)
 
     return await do_locked(folder.lock(key), look)
 
 
-async def rescue(folder: Folder, key: str, file: str) -> str:
+async def rescue(folder: Folder, key: str, marks: Marks, file: str) -> str:
     """Keep an edit that was saved while the process that wrote the file was killed; returns where, or an empty text."""
-    return await do_locked(folder.lock(key), lambda: _rescue(folder, key, file))
+    return await do_locked(folder.lock(key), lambda: _rescue(folder, key, marks, file))
 
 
 async def notes_of(folder: Folder) -> dict[str, PublishedVersion]:
@@ -127,27 +142,32 @@ async def notes_of(folder: Folder) -> dict[str, PublishedVersion]:
     return {key: _read(note) for key, note in (await asyncio.to_thread(folder.notes)).items()}
 
 
-async def note_ours(folder: Folder, key: str, file: str, text: str, cleaned: bool = False) -> None:
+async def note_ours(folder: Folder, key: str, marks: Marks, file: str, text: str, cleaned: bool = False) -> None:
     """Note that the text in a file is the last view of a document that has nothing more to say."""
 
     def note() -> None:
-        _note(folder, key, PublishedVersion(_last(folder, key).number, sha_of(text), file=file, cleaned=cleaned))
+        last = _last(folder, key, marks)
+        _note(
+            folder,
+            key,
+            replace(NOTHING, number=last.number, mark=last.mark, sha=sha_of(text), file=file, cleaned=cleaned),
+        )
 
     await do_locked(folder.lock(key), note)
 
 
-async def put_back(folder: Folder, key: str, file: str, text: str) -> bool:
+async def put_back(folder: Folder, key: str, marks: Marks, file: str, text: str) -> bool:
     """Write the file of a document that has nothing more to say, if there is none. Returns whether it was written."""
 
     def write() -> bool:
-        last = _last(folder, key)
-        _note(folder, key, PublishedVersion(last.number, sha_of(text), file=file))
+        last = _last(folder, key, marks)
+        _note(folder, key, replace(NOTHING, number=last.number, mark=last.mark, sha=sha_of(text), file=file))
         return folder.replace(file, text, over="")
 
     return await do_locked(folder.lock(key), write)
 
 
-async def restore(folder: Folder, key: str, file: str, found: str, text: str, tag: str) -> str:
+async def restore(folder: Folder, key: str, marks: Marks, file: str, found: str, text: str, tag: str) -> str:
     """Restore the file of a finished document, and keep what was found in it next to it; returns where.
 
     Nothing is done, and nothing returned, if the file no longer holds that text.
@@ -157,8 +177,8 @@ async def restore(folder: Folder, key: str, file: str, found: str, text: str, ta
         text_now, stamp = folder.look(file)
         if text_now != found:
             return ""
-        kept, last = folder.keep_beside(file, found, tag), _last(folder, key)
-        _note(folder, key, PublishedVersion(last.number, sha_of(text), sha_of(found), stamp, file))
+        kept, last = folder.keep_beside(file, found, tag), _last(folder, key, marks)
+        _note(folder, key, PublishedVersion(last.number, sha_of(text), sha_of(found), stamp, file, mark=last.mark))
         if folder.replace(file, text, over=sha_of(found), key=key):
             return kept
         _note(folder, key, last)
@@ -167,19 +187,19 @@ async def restore(folder: Folder, key: str, file: str, found: str, text: str, ta
     return await do_locked(folder.lock(key), put_right)
 
 
-def _clear_and_publish(folder: Folder, key: str, wanted: PublishCall) -> PublishedDocument:
-    kept = _rescue(folder, key, wanted.file)
-    done = _publish(folder, key, wanted)
+def _clear_and_publish(folder: Folder, key: str, marks: Marks, wanted: PublishCall) -> PublishedDocument:
+    kept = _rescue(folder, key, marks, wanted.file)
+    done = _publish(folder, key, marks, wanted)
     return replace(done, kept=kept) if kept else done
 
 
-def _rescue(folder: Folder, key: str, file: str) -> str:
-    last = _last(folder, key)
+def _rescue(folder: Folder, key: str, marks: Marks, file: str) -> str:
+    last = _last(folder, key, marks)
     return folder.rescue(key, file, ours=(last.sha, last.before))
 
 
-def _publish(folder: Folder, key: str, wanted: PublishCall) -> PublishedDocument:
-    sha, last = sha_of(wanted.text), _last(folder, key)
+def _publish(folder: Folder, key: str, marks: Marks, wanted: PublishCall) -> PublishedDocument:
+    sha, last = sha_of(wanted.text), _last(folder, key, marks)
     if last.number > wanted.number:
         return PublishedDocument(file=wanted.file, done="newer")
     found, stamp = folder.look(wanted.file)
@@ -191,17 +211,19 @@ def _publish(folder: Folder, key: str, wanted: PublishCall) -> PublishedDocument
     if found is not None and wanted.keep and before == wanted.over != sha:
         folder.keep_beside(wanted.file, found, wanted.keep)
         failpoint("documents.after_keep")
-    _note(folder, key, PublishedVersion(wanted.number, sha, before, stamp, wanted.file))
+    mark = mark_at(marks, wanted.number)
+    _note(folder, key, PublishedVersion(wanted.number, sha, before, stamp, wanted.file, mark=mark))
     failpoint("documents.after_note")
     if before != sha and not folder.replace(wanted.file, wanted.text, before, key):
         # an editor has saved in the meantime, with our text of before in front of it: as if we had not begun
         _note(folder, key, last)
-        return _publish(folder, key, wanted)
+        return _publish(folder, key, marks, wanted)
     return PublishedDocument(file=wanted.file, done="written")
 
 
-def _last(folder: Folder, key: str) -> PublishedVersion:
-    return _read(folder.note(key))
+def _last(folder: Folder, key: str, marks: Marks) -> PublishedVersion:
+    found = _read(folder.note(key))
+    return found if found.is_of(marks) else NOTHING
 
 
 def _read(note: bytes) -> PublishedVersion:
@@ -209,7 +231,7 @@ def _read(note: bytes) -> PublishedVersion:
     try:
         return msgspec.json.decode(note, type=PublishedVersion)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return PublishedVersion()
+        return NOTHING
 
 
 def _note(folder: Folder, key: str, version: PublishedVersion) -> None:

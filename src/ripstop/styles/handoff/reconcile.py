@@ -7,6 +7,7 @@
 - A document that is under way and whose file is gone gets it back; one whose file was renamed is found under its
   new name. A copy is reported, and left alone. If the whole folder is gone, or the file of a finished document, that
   is reported; `restore` writes it back.
+- A document whose run is held, because its journal was restored, is left as it is, and its file too.
 - One bad file does not stop the others: what is wrong with it is reported.
 """
 
@@ -21,6 +22,7 @@ from ripstop.app.application import App, now
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.errors import RunHasEnded, RunNotFound
+from ripstop.kernel.restoring import is_held
 from ripstop.kernel.run import Run
 
 from .document import HandoffDocument, Malformed, read, write
@@ -164,9 +166,10 @@ class Reconciliation:
         """Keep what was saved at the moment the process that wrote the file was killed."""
         keys = await asyncio.to_thread(self._folder.replacing)
         for run_id in [run_id for run_id in self._active | self._ended if key_of(run_id) in keys] if keys else ():
-            file = (await self._documents.state(run_id)).state.file
+            run = await self._documents.state(run_id)
+            file = run.state.file
             try:
-                kept = await rescue(self._folder, key_of(run_id), file)
+                kept = await rescue(self._folder, key_of(run_id), run.marks, file)
             except (Refused, TryAgain) as problem:
                 self._warn(file, str(problem))
                 continue
@@ -193,7 +196,7 @@ class Reconciliation:
                 return await self._unreadable(found, problem)
         if found.name == run.state.file:
             note = self._notes.get(key_of(run.id))
-            if note is not None and note.sha == sha_of(found.text):
+            if note is not None and note.is_of(run.marks) and note.sha == sha_of(found.text):
                 return await self._unwritten(run)
             return await self._read_back(run)
         owner = await self._owner(found.name, document)
@@ -226,17 +229,22 @@ class Reconciliation:
     async def _read_back(self, run: Run[HandoffState]) -> DocumentView | None:
         file = run.state.file
         try:
-            change = await edited(self._folder, key_of(run.id), file)
+            change = await edited(self._folder, key_of(run.id), run.marks, file)
         except Missing:
             return None
         if change is None:
             return await self._unwritten(run)
         text, base = change
+        if is_held(run):
+            ahead = "its file is ahead of the journal, which was restored from a copy, or was edited since"
+            self._warn(file, f"{ahead}; it is read back once it is answered what became of {run.id}")
+            return self._documents.document(run)
         if run.ended and text == write(run.state.document):  # the note of it was lost
-            await note_ours(self._folder, key_of(run.id), file, text)
+            await note_ours(self._folder, key_of(run.id), run.marks, file, text)
             return self._documents.document(run)
         if run.ended or run.state.document.status in FINAL:
-            kept = await restore(self._folder, key_of(run.id), file, text, write(run.state.document), "final")
+            ours = write(run.state.document)
+            kept = await restore(self._folder, key_of(run.id), run.marks, file, text, ours, "final")
             if kept:
                 reason = f"{run.state.document.id} is {run.state.document.status}, which is final"
                 self._warn(file, f"{reason}; the file was put right, and what was written is in {kept}")
@@ -311,6 +319,10 @@ class Reconciliation:
                 self._note(file.name, await self._take_in(file))
         if run_id in self._found or run.ended or run.state.document.status in FINAL or await self._still_there(run):
             return
+        if is_held(run):
+            self._found[run_id] = self._documents.document(run)
+            self._warn(run.state.file, f"it is gone; it is written once it is answered what became of {run_id}")
+            return
         document = await self._put_back(run)
         if document:
             self._found[run_id] = document
@@ -321,7 +333,7 @@ class Reconciliation:
     async def _put_back(self, run: Run[HandoffState]) -> DocumentView | None:
         """Write the missing file of a document again. `None` if another process has changed something meanwhile."""
         if run.ended:
-            back = await put_back(self._folder, key_of(run.id), run.state.file, write(run.state.document))
+            back = await put_back(self._folder, key_of(run.id), run.marks, run.state.file, write(run.state.document))
             return self._documents.document(run) if back else None
         try:
             await self._documents.app.engine.tell_fact(run.id, FileMissing())

@@ -29,6 +29,7 @@ from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.events import RunSettings
 from ripstop.kernel.questions import checked_name
+from ripstop.kernel.restoring import is_held
 from ripstop.kernel.run import Run
 
 from .definition import Policy
@@ -382,7 +383,8 @@ class HandoffService:
     async def written(self, run_id: str) -> Run[HandoffState]:
         """Wait until the document's file holds what the journal says, or a person is asked why it cannot.
 
-        If the document is finished, also wait until its sender has been notified.
+        If the document is finished, also wait until its sender has been notified. Nothing is waited for while a person
+        is asked what became of a run that was restored.
         """
         turned = asyncio.Event()
 
@@ -399,7 +401,7 @@ class HandoffService:
                     raise self.app.worker.failure
                 run = await self.state(run_id)
                 writing = {number for number, opened in run.open.items() if asked_of(opened.command) in WRITES}
-                if not writing:
+                if not writing or is_held(run):
                     return run
                 if writing == waited_for:  # nothing was done about it for long
                     with suppress(RunHasEnded):  # it may have ended just now
@@ -420,7 +422,8 @@ class HandoffService:
         for document in old if not dry_run else ():
             text = write(document.content)
             if await asyncio.to_thread(self.folder.remove, document.file, sha_of(text)):
-                await note_ours(self.folder, key_of(document.run), document.file, text, cleaned=True)
+                marks = (await self.state(document.run)).marks
+                await note_ours(self.folder, key_of(document.run), marks, document.file, text, cleaned=True)
         return old
 
     async def clean_refused(self, days: float, dry_run: bool) -> list[str]:
