@@ -158,3 +158,11 @@ def make_cell(folder: Path, parent: str, child: str, asks: bool = False, twice: 
     lines = [json.dumps(one) for one in (*first, *replies, *last, _reply("nobody", "Nothing."))]
     (folder / "s.jsonl").write_text("\n".join(lines) + "\n")
     (folder / "ripstop.toml").write_text('[models]\ndefault = "script:s.jsonl"\n')
+
+
+def say_otherwise(folder: Path, said: str, instead: str) -> None:
+    """Have the agents of a cell say something else, as it is in the JSON of their replies."""
+    for script in (folder / "s.jsonl", folder / "child" / "own.jsonl"):
+        if script.exists():
+            text = script.read_text()
+            script.write_text(text.replace(json.dumps(said)[1:-1], json.dumps(instead)[1:-1]))

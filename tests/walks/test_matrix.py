@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.walks.commands import ripstop
-from tests.walks.matrix import GOAL, STYLES, WORDS, make_cell
+from tests.walks.matrix import GOAL, STYLES, WORDS, make_cell, say_otherwise
 
 CELLS = [pytest.param(parent, child, id=f"{parent}-{child}") for parent in STYLES for child in STYLES]
 
@@ -36,6 +36,20 @@ def test_a_parent_hands_on_what_its_child_came_to(tmp_path: Path, parent: str, c
     if parent == "conversation":
         greeting = ["Hello."] if child == "conversation" else []
         assert text.splitlines() == [*greeting, WORDS], "the customer gets the text, and nothing else"
+
+
+@pytest.mark.parametrize("parent", STYLES)
+def test_a_child_that_comes_to_nothing_hands_on_nothing_and_no_reason(tmp_path: Path, parent: str) -> None:
+    make_cell(tmp_path, parent, "graph")
+    say_otherwise(tmp_path, WORDS, "")
+    code, result = run(tmp_path)
+    if parent == "conversation":  # a user is never left without words
+        log = ripstop("log", result["run"], "--json", cwd=tmp_path).stdout
+        assert "Sorry, that did not work." in log and "END" not in result["because"]
+        return
+    assert (code, result["outcome"]) == (0, "completed"), result
+    text = handed_on(tmp_path, parent, result)
+    assert "done" not in text and "END" not in text, "why the child ended is not what it came to"
 
 
 # What a family of runs goes through on its way

@@ -9,6 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from .effects import RunFinished
+
 CONTENT, FILES, DATA = "content", "files", "data"
 
 
@@ -49,3 +51,8 @@ def read_result(value: Any) -> Result:
     files = tuple(one for one in named if isinstance(one, str)) if isinstance(named, list) else ()
     data = {key: one for key, one in value.items() if key != CONTENT and not (key == FILES and files)}
     return Result(text if isinstance(text, str) else "", data or None, files)
+
+
+def handed_on(text: str, finished: RunFinished) -> str:
+    """What a parent makes of the text of a child: why it ended takes its place only if it did not complete."""
+    return text if text.strip() or finished.outcome == "completed" else finished.because

@@ -17,7 +17,7 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resumed, TurnRestarted
-from ripstop.kernel.result import read_result
+from ripstop.kernel.result import handed_on, read_result
 
 from .. import turn as turns
 from ..checks import failed
@@ -116,7 +116,7 @@ def joined(state: BoardState, number: int, finished: Answer, result: Any) -> Boa
     """The end of a workflow that took an agent's place: its result is the report."""
     assert isinstance(finished, RunFinished)
     found = read_result(result)
-    report = found.whole_text if found.whole_text.strip() else finished.because
+    report = handed_on(found.whole_text, finished)
     if isinstance(found.data, dict) and isinstance(inner := found.data.get(LAST_REPORT), str):
         report = f"{report}\n\n{inner}"  # of a board: the lines that its last agent wrote
     lines, prefix = report.splitlines(), state.definition.policy.report_rules.iteration_prefix

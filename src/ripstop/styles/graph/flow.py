@@ -28,7 +28,7 @@ from ripstop.kernel.budget import allows_no_child, before_turn
 from ripstop.kernel.effects import Answer, Failed, RunFinished
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
-from ripstop.kernel.result import CONTENT, FILES, Result, read_result
+from ripstop.kernel.result import FILES, Result, handed_on, read_result
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Child
 from ripstop.text.courtesy import courteous
@@ -62,7 +62,7 @@ def result_of(state: GraphState) -> Result | None:
 
 
 def joined(here: State, number: int, finished: RunFinished, value: Any) -> Word:
-    """What a child came to: its text, or the reason for its end, is said; its data and its files are decisions.
+    """What a child came to: its text is said, or why it did not complete; its data and its files are decisions.
 
     `number` is the record of its end.
     """
@@ -72,9 +72,7 @@ def joined(here: State, number: int, finished: RunFinished, value: Any) -> Word:
     decisions = {**(made if isinstance(made, dict) else {}), **decisions}
     if result.files:
         decisions[FILES] = list(result.files)
-    has_text = isinstance(value.get(CONTENT) if isinstance(value, dict) else value, str)
-    content = result.text if has_text else finished.because
-    return Word(here.workflow, content, {**decisions, OUTCOME: finished.outcome}, number)
+    return Word(here.workflow, handed_on(result.text, finished), {**decisions, OUTCOME: finished.outcome}, number)
 
 
 def child_of(state: GraphState) -> Child:

@@ -21,7 +21,7 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Event, Heard, Resumed, ResumeRequested, Withdrawn
 from ripstop.kernel.questions import name_problem
-from ripstop.kernel.result import read_result
+from ripstop.kernel.result import handed_on, read_result
 from ripstop.kernel.run import Open
 
 from .. import reply
@@ -466,7 +466,7 @@ def joined(state: HandoffState, number: int, event: Answered, value: Any) -> Han
     to = _text(decisions.get("to")).strip() if decisions.get("action") == "pass" else ""
     said = WorkflowStatement(
         next_action=_text(decisions.get("next_action")),
-        result=_text(decisions.get("result")) or result.whole_text or finished.because,
+        result=_text(decisions.get("result")) or handed_on(result.whole_text, finished),
         number=number,
         action=str(decisions.get("action", "")),
         to=to,

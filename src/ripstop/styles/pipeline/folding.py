@@ -17,7 +17,7 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resumed, TurnRestarted
-from ripstop.kernel.result import read_result
+from ripstop.kernel.result import handed_on, read_result
 
 from .. import turn as turns
 from ..reply import meant
@@ -99,7 +99,7 @@ def evolve(state: PipelineState, number: int, event: Event) -> PipelineState:
 def joined(state: PipelineState, number: int, finished: Answer, result: Any) -> PipelineState:
     """The end of a workflow that took the actor's place."""
     assert isinstance(finished, RunFinished)
-    prose = read_result(result).whole_text.strip() or finished.because
+    prose = handed_on(read_result(result).whole_text, finished).strip()
     child = finished.run if finished.outcome == "limit" else ""
     return replace(state, prose=prose, output_number=number, child=child)
 
