@@ -1,8 +1,8 @@
 """The result of a run: text for a person, data for a program, and files.
 
 A journal keeps it as the JSON that programs read: the text is `content`, the files are `files`, and the keys of the
-data are beside them. Results of older runs, and of styles that know nothing of this, are other JSON; what they have is
-found.
+data are beside them. Data that is not an object, or that has one of these names itself, is `data`. Results of older
+runs, and of styles that know nothing of this, are other JSON; what they have is found.
 """
 
 from typing import Any
@@ -25,10 +25,11 @@ class Result(Struct, frozen=True):
     """Files that came out of it: in the run's workspace, or with an absolute path."""
 
     def as_json(self) -> dict[str, Any]:
-        if self.data is None or isinstance(self.data, dict):
-            found = {CONTENT: self.text, **(self.data or {})}
-        else:
-            found = {CONTENT: self.text, DATA: self.data}
+        found: dict[str, Any] = {CONTENT: self.text}
+        if isinstance(self.data, dict) and not {CONTENT, FILES} & self.data.keys():
+            found |= self.data
+        elif self.data is not None:
+            found[DATA] = self.data
         return {**found, FILES: list(self.files)} if self.files else found
 
     @property

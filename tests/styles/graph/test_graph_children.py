@@ -128,6 +128,21 @@ def test_a_result_cannot_claim_another_outcome() -> None:
     assert told.run.state.last.decisions["outcome"] == "failed"
 
 
+@pytest.mark.parametrize(
+    ("result", "files"),
+    [
+        ({"content": "", "decisions": {"files": ["/etc/passwd"]}}, None),
+        ({"content": "", "files": "/etc/passwd"}, None),
+        ({"content": "", "decisions": {"files": ["/etc/passwd"]}, "files": ["a.md"]}, ["a.md"]),
+    ],
+)
+def test_a_decision_of_a_child_cannot_name_its_files(result: Any, files: Any) -> None:
+    """They are what the engine knows that it wrote; a parent passes them on."""
+    story = given(STYLE, nested((END, 'outcome == "completed"')), says())
+    told = story.when(ended(story, result=result)).then_ends("completed", 'outcome == "completed"')
+    assert told.run.state.last.decisions.get("files") == files
+
+
 @pytest.mark.parametrize("outcome", ["failed", "stopped", "limit"])
 def test_a_child_that_does_not_complete_fails_the_run(outcome: str) -> None:
     for graph in (nested(), nested((END, "")), nested(("write", "NOT approved"))):

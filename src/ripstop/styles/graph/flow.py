@@ -64,15 +64,16 @@ def result_of(state: GraphState) -> Result | None:
 def joined(here: State, number: int, finished: RunFinished, value: Any) -> Word:
     """What a child came to: its text is said, or why it did not complete; its data and its files are decisions.
 
-    `number` is the record of its end.
+    A decision of its agents takes the place neither of its outcome nor of its files. `number` is the record of its end.
     """
     result = read_result(value)
     decisions = dict(result.data) if isinstance(result.data, dict) else {}
     made = decisions.pop(DECISIONS, None)
-    decisions = {**(made if isinstance(made, dict) else {}), **decisions}
+    decisions = {**(made if isinstance(made, dict) else {}), **decisions, OUTCOME: finished.outcome}
+    decisions.pop(FILES, None)
     if result.files:
         decisions[FILES] = list(result.files)
-    return Word(here.workflow, handed_on(result.text, finished), {**decisions, OUTCOME: finished.outcome}, number)
+    return Word(here.workflow, handed_on(result.text, finished), decisions, number)
 
 
 def child_of(state: GraphState) -> Child:
