@@ -3,10 +3,14 @@
 import asyncio
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from ripstop.engine import command_runner
 from ripstop.engine.performers import Refused, Request, TryAgain
+from ripstop.engine.rate_limit import Departure, RateLimit
 from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, StartRun, Usage
 from ripstop.kernel.events import CallRefused
 from ripstop.testing import Errands
@@ -106,12 +110,22 @@ def test_what_an_attempt_cost_counts_if_it_is_not_made_again(tmp_path: Path) -> 
     asyncio.run(story())
 
 
-def test_a_definition_sets_the_pause_between_calls(tmp_path: Path) -> None:
+def test_a_definition_sets_the_pause_between_calls_which_is_not_part_of_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed, waits = [0], RateLimit.wait
+
+    async def wait(self: RateLimit, *args: Any) -> Departure | None:
+        departure = await waits(self, *args)
+        passed[0] += 3_600_000_000_000
+        return departure
+
     async def story() -> None:
         calls: list[float] = []
 
         def speak(request: Request) -> AgentReplied:
             calls.append(time.monotonic())
+            passed[0] += 5_000_000
             return AgentReplied(text="hello")
 
         async with a_world(tmp_path / "j.db") as world:
@@ -119,10 +133,12 @@ def test_a_definition_sets_the_pause_between_calls(tmp_path: Path) -> None:
             slow = Clerk(rounds=((AGENT,), (AGENT,)), interval=0.1)
             await world.start_definition("slow", slow)
             await world.ended("slow")
-            (_, second) = answers(await world.events("slow"))
+            took = [one.took for one in answers(await world.events("slow"))]
             assert calls[1] - calls[0] >= 0.1
-            assert second.took < 0.1, "waiting for the provider's turn is not part of the call"
+            assert took == [0.005, 0.005], "an hour was waited for the provider's turn"
 
+    monkeypatch.setattr(RateLimit, "wait", wait)
+    monkeypatch.setattr(command_runner, "time", SimpleNamespace(monotonic_ns=lambda: passed[0]))
     asyncio.run(story())
 
 
