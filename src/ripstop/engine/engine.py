@@ -414,9 +414,12 @@ class Engine:
                 return found[::-1]
             query = replace(query, cursor=page.next)
 
-    async def has_workers(self) -> bool:
-        """Whether a worker of any process is at work on the journal. Without one, a run that is at work is not."""
-        return any(alive for _, alive in await self.journal.workers(self.clock()))
+    async def has_workers(self, besides: int = 0) -> bool:
+        """Whether a worker of any process is at work on the journal. Without one, a run that is at work is not.
+
+        `besides`: one that is left out, because it is about to stop.
+        """
+        return any(alive and worker != besides for worker, alive in await self.journal.workers(self.clock()))
 
     async def left_waiting(self) -> set[str]:
         """The runs that wait, but only for a worker to go on, themselves or in a child; none while one is alive."""

@@ -191,9 +191,10 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
             return say(f"No documents match ({len(found)} in this folder).")
         hint = "" if warnings else ' Make one:  ripstop docs new "TASK" --to NAME'
         return say(f"No documents here.{hint}")
-    from .cli_watch import show_documents
+    from .cli_watch import say_outages, show_documents
 
     show_documents(shown)
+    say_outages(shown)
     for warning in unknown:
         say((warning.text, "yellow"), err=True)
     refused = sum(len(document.refused) for document in shown)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from msgspec.structs import replace
 
 from ripstop.engine.live import Appended, LiveEvent
@@ -13,7 +14,7 @@ from ripstop.faces.cli.options import without_tools
 from ripstop.faces.cli.screen import ProgressLines
 from ripstop.faces.cli.signals import interruption, stop_requested, undisturbed
 from ripstop.faces.cli.terminal import keep_working_without_readers, say, say_json
-from ripstop.faces.cli.words import EXIT, WAITING, first_line
+from ripstop.faces.cli.words import EXIT, WAITING, first_line, outage_words
 from ripstop.faces.cli.work import say_stopping
 from ripstop.faces.next_steps import in_commands
 from ripstop.kernel.budget import amount
@@ -51,13 +52,24 @@ def show_documents(documents: list[DocumentView]) -> None:
     rows = []
     for one in documents:
         content = one.content
-        status = (content.status, STATUS_COLOURS[content.status])
+        paused = " (paused)" if one.outage else ""
+        status = (f"{content.status}{paused}", STATUS_COLOURS[content.status])
         since = (content.updated,) if roomy else ()
         task = f"(as before the last edit, which cannot be read) {content.task}" if one.unread else content.task
         rows.append((one.id, status, content.owner, *since, first_line(task, 110 if one.unread else 60)))
     print_table(headings, rows, width)
 
 
+def say_outages(documents: list[DocumentView]) -> None:
+    """Say of each paused document who refuses its call, whether it is made again by itself, and how to make it now."""
+    for document in documents:
+        if outage := document.outage:
+            known = outage_words(msgspec.structs.asdict(outage))
+            say((f"{document.id} is paused: {first_line(outage.reason, LONGEST_REASON)}", "yellow"), err=True)
+            say(f"  {known}  → ripstop retry {outage.root}", err=True)
+
+
+LONGEST_REASON = 200
 INTERRUPTED = 128
 STOPPED = EXIT["stopped"]
 
@@ -240,7 +252,9 @@ def _result(options: "Options", documents: "list[DocumentView]", stopped: bool) 
         say_json({"documents": [plain(document) for document in documents]})
     elif documents:
         show_documents(documents)
+    say_outages(documents)
     if any(document.questions for document in documents):
         say("A person is asked: ripstop desk", err=True)
+    if any(document.questions or document.outage for document in documents):
         return WAITING
     return STOPPED if stopped else 0

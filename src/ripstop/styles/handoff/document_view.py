@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
+from ripstop.history.outages import Outage
 from ripstop.kernel.run import Run
 
 from .document import HandoffDocument, interactions, write
@@ -19,7 +21,9 @@ class DocumentView(Struct, frozen=True):
     content: HandoffDocument
     oddities: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
-    """What a person is asked about it."""
+    """What a person is asked about it, apart from what to do about an outage."""
+    outage: Outage | None = None
+    """The refused call that has paused its run."""
     refused: tuple[str, ...] = ()
     """The files that keep refused edits of it."""
     unread: str = ""
@@ -72,6 +76,8 @@ def plain(document: DocumentView, run: Run[HandoffState] | None = None) -> dict[
         "refused": list(document.refused),
         "unread": document.unread,
     }
+    if document.outage is not None:
+        shown["outage"] = msgspec.to_builtins(document.outage)
     if run is not None and run.verdict:
         shown["guard"] = {"name": run.verdict.guard, "text": run.verdict.text}
     return shown

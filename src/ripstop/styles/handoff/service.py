@@ -25,12 +25,13 @@ from ripstop.app.settings.settings_file import Docs
 from ripstop.app.start import absolute_script
 from ripstop.definitions.problems import did_you_mean, nearest, with_stop
 from ripstop.engine.live import Appended, LiveEvent
+from ripstop.history.outages import outages
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.events import RunSettings
 from ripstop.kernel.questions import checked_name
 from ripstop.kernel.restoring import is_held
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import OUTAGE, Run
 
 from .definition import Policy
 from .document import HandoffDocument, Malformed, oddities, read, write
@@ -188,8 +189,18 @@ class HandoffService:
         it meanwhile; `with_unread` lists it as it was before.
         """
         reconciliation = Reconciliation(self)
-        found = [await self._with_agents(document) for document in await reconciliation.of(names)]
+        found = [await self._as_now(document) for document in await reconciliation.of(names)]
         return found + (reconciliation.unread if with_unread else [])
+
+    async def _as_now(self, document: DocumentView) -> DocumentView:
+        document = await self._with_agents(document)
+        run = await self.state(document.run)
+        if not run.refused:
+            return document
+        engine = self.app.engine
+        others = await engine.has_workers(besides=self.app.worker.worker_id)  # this process only looks
+        paused = outages(run, await engine.root_of(run.id), others)
+        return replace(document, outage=next(iter(paused), None))
 
     async def _with_agents(self, document: DocumentView) -> DocumentView:
         """Tell the document's run who works as an agent here, if it knows otherwise: its owner may be a person."""
@@ -241,7 +252,8 @@ class HandoffService:
         state = run.state
         odd = tuple(f"line {one.line}: {one.text}" for one in oddities(state.document))
         asked = [opened.command for opened in run.open.values() if isinstance(opened.command, AskPerson)]
-        questions = [command.question for command in asked if command.purpose != OWNED]  # its owner is listed anyway
+        elsewhere = (OWNED, OUTAGE)  # its owner is listed anyway, and so is an outage
+        questions = [command.question for command in asked if command.purpose not in elsewhere]
         return DocumentView(state.document.id, run.id, state.file, state.document, odd, tuple(questions))
 
     # Making
