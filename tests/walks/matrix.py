@@ -166,3 +166,11 @@ def say_otherwise(folder: Path, said: str, instead: str) -> None:
         if script.exists():
             text = script.read_text()
             script.write_text(text.replace(json.dumps(said)[1:-1], json.dumps(instead)[1:-1]))
+
+
+def fail(folder: Path, agent: str) -> None:
+    """Have the calls of an agent of a cell fail."""
+    script = folder / "s.jsonl"
+    lines = [json.loads(line) for line in script.read_text().splitlines()]
+    lines = [{"agent": agent, "error": "refused"} if one["agent"] == agent else one for one in lines]
+    script.write_text("".join(f"{json.dumps(one)}\n" for one in lines))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.walks.commands import ripstop
-from tests.walks.matrix import GOAL, STYLES, WORDS, make_cell, say_otherwise
+from tests.walks.matrix import GOAL, STYLES, WORDS, fail, make_cell, say_otherwise
 
 CELLS = [pytest.param(parent, child, id=f"{parent}-{child}") for parent in STYLES for child in STYLES]
 
@@ -26,6 +26,39 @@ def handed_on(folder: Path, parent: str, result: dict[str, Any]) -> str:
     return str(result["result"]["content"])
 
 
+DATA: dict[str, dict[str, Any]] = {
+    "graph": {"done": True},
+    "blackboard": {"reason": WORDS, "verdicts": {"chemist": "OK"}},
+    "pipeline": {"stages": ["answer"]},
+    "handoff": {"status": "completed", "result": WORDS},
+    "conversation": {},
+}
+"""Data of a child's result, which a graph has as its decisions."""
+OWN_DATA: dict[str, dict[str, Any]] = {
+    "graph": {},
+    "blackboard": {"iterations": 2, "reason": "The diver has found out."},
+    "pipeline": {"stages": ["dive"]},
+    "handoff": {"status": "completed", "owner": "diver"},
+    "conversation": {},
+}
+
+
+def check_data_and_files(folder: Path, parent: str, child: str, result: dict[str, Any]) -> None:
+    """A graph passes on its child's data and files; the others have data of their own, and name its files in text."""
+    of_child = [str(path) for path in (folder / "child" / ".workflows").glob("*.md")]
+    assert len(of_child) == (child == "handoff")
+    assert result.items() >= OWN_DATA[parent].items()
+    if parent == "graph":
+        assert set(result) == {"content", "decisions"}
+        assert result["decisions"].items() >= {"outcome": "completed", **DATA[child]}.items()
+        assert result["decisions"].get("files", []) == of_child
+        return
+    own = [str(path) for path in (folder / "parent" / ".workflows").glob("*.md")]
+    assert result.get("files", []) == own and len(own) == (parent == "handoff")
+    if parent != "conversation":  # a customer gets words
+        assert all(path in handed_on(folder, parent, {"result": result}) for path in of_child)
+
+
 @pytest.mark.parametrize(("parent", "child"), CELLS)
 def test_a_parent_hands_on_what_its_child_came_to(tmp_path: Path, parent: str, child: str) -> None:
     make_cell(tmp_path, parent, child)
@@ -33,6 +66,7 @@ def test_a_parent_hands_on_what_its_child_came_to(tmp_path: Path, parent: str, c
     assert (code, result["outcome"]) == (0, "completed"), result
     text = handed_on(tmp_path, parent, result)
     assert WORDS in text
+    check_data_and_files(tmp_path, parent, child, result["result"])
     if parent == "conversation":
         greeting = ["Hello."] if child == "conversation" else []
         assert text.splitlines() == [*greeting, WORDS], "the customer gets the text, and nothing else"
@@ -50,6 +84,19 @@ def test_a_child_that_comes_to_nothing_hands_on_nothing_and_no_reason(tmp_path: 
     assert (code, result["outcome"]) == (0, "completed"), result
     text = handed_on(tmp_path, parent, result)
     assert "done" not in text and "END" not in text, "why the child ended is not what it came to"
+
+
+@pytest.mark.parametrize("parent", STYLES)
+def test_why_a_child_has_failed_is_said_and_is_nobodys_result(tmp_path: Path, parent: str) -> None:
+    make_cell(tmp_path, parent, "graph")
+    fail(tmp_path, "clerk")
+    code, result = run(tmp_path)
+    assert result.get("result") is None
+    why = result["waiting"][0]["question"] if parent == "handoff" else result["because"]
+    assert "the script says that agent 'clerk' meets 'refused'" in why
+    assert (code, result["outcome"]) == ((4, "waiting") if parent == "handoff" else (1, "failed"))
+    if parent == "conversation":
+        assert "Sorry, that did not work." in ripstop("log", result["run"], "--json", cwd=tmp_path).stdout
 
 
 # What a family of runs goes through on its way
