@@ -25,18 +25,24 @@ class Liveness:
         return self._journal.with_name(f"{self._journal.name}-worker-{worker_id}")
 
     def enter(self, worker_id: int) -> None:
-        failpoint("liveness.before_create")
-        path = self._file(worker_id)
+        while True:
+            failpoint("liveness.before_create")
+            handle = self._made(self._file(worker_id))
+            failpoint("liveness.before_lock")
+            fcntl.flock(handle, fcntl.LOCK_EX)  # others hold it for no longer than they look
+            if os.fstat(handle).st_nlink:
+                break
+            os.close(handle)  # who looked before it was locked took us for dead, and has removed the file
+        self._mine[worker_id] = handle
+
+    def _made(self, path: Path) -> int:
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
         except OSError as error:
             raise JournalError(
                 f"{path}, the lock of a worker, cannot be made: {error.strerror}. If there is a link or a folder of "
                 "this name, remove it: ripstop makes neither."
             ) from error
-        failpoint("liveness.before_lock")
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._mine[worker_id] = handle
 
     def leave(self, worker_id: int) -> None:
         handle = self._mine.pop(worker_id, None)
