@@ -33,12 +33,13 @@ def die_in(path: Path, failpoint: str = "") -> None:
 async def enrolled_and_left(path: Path, at: int) -> list[str]:
     """What lies beside the journal while a worker is at work."""
     journal = SqliteJournal(path, Codec())
+    mine = await journal.enrol(at)
     try:
-        mine = await journal.enrol(at)
         files = sorted(file.name for file in path.parent.glob(f"{path.name}-worker-*"))
         assert f"{path.name}-worker-{mine}" in files
         return [name for name in files if name != f"{path.name}-worker-{mine}"]
     finally:
+        await journal.leave(mine, at)
         await journal.close()
 
 
