@@ -444,6 +444,17 @@ def test_without_a_session_the_input_is_answered_and_the_run_ends() -> None:
     assert story.given.contents.results[run.ended.result] == {"content": "Welcome!\nHi."}
 
 
+def test_what_comes_of_a_single_message_is_the_answer_and_not_that_it_was_checked() -> None:
+    story = single()
+    story.planned(decision("processing", None, action("TOOL", "refund", id="7")), asker="/1")
+    story.tell(Doubted(to=story.given.opened(CallTool), evidence="It was killed."))
+    assert story.said == [story.bot.checking]
+    story.answer(PersonAnswered(choice="happened", text="paid", by="ann")).decides("typing", "It is paid.")
+    run = story.given.run
+    assert run is not None and run.ended is not None
+    assert story.given.contents.results[run.ended.result] == {"content": "Welcome!\nIt is paid."}
+
+
 def test_a_single_message_is_resumed_until_it_is_answered() -> None:
     story = Story()
     story.given = given(ConversationStyle(), story.bot, input="Hello")

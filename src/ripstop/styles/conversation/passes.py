@@ -647,11 +647,11 @@ def _set_timers(step: Chat, timer: str) -> None:
 
 
 def _answer(state: SessionState) -> str:
-    """What was said in answer to the input."""
+    """What was said in answer to the input; that something is checked only if nothing came of it."""
     since = state.heard[0] if state.heard else 0
-    return "\n".join(
-        line.text for line in state.lines if line.number > since and line.speaker in ("assistant", "flow", "desk")
-    )
+    said = [line.text for line in state.lines if line.number > since and line.speaker in ("assistant", "flow", "desk")]
+    checking = spoken(state, state.definition.checking)
+    return "\n".join([text for text in said if text != checking] or said)
 
 
 def fire(step: Chat, name: str) -> None:
