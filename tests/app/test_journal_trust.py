@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from msgspec.structs import replace
 
 from ripstop import ALL, NOTHING, App, ForeignJournal, RunQuery, UsageError, tool
@@ -23,6 +24,7 @@ from ripstop.app.journal_trust import READS, OpenWork, looked_at
 from ripstop.app.settings.settings_file import Settings, read_settings
 from ripstop.app.stores import open_engine
 from ripstop.engine.ports import Journal, JournalIdentity, Scope
+from ripstop.faces.cli.main import cli
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.file import file_at
 from ripstop.journals.sqlite.journal import SqliteJournal
@@ -696,6 +698,20 @@ def test_without_a_home_a_journal_is_known_while_the_process_lives(
     agreed()
     work(settings())
     assert PAID == [9999]
+
+
+def test_where_nothing_can_be_remembered_nobody_is_told_that_it_is(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    said = CliRunner().invoke(cli, ["trust", "--yes"])
+    assert said.exit_code == 2 and "agreed" not in said.stdout
+    assert "cannot be remembered that you agree" in said.output and "--store sqlite:PATH" in said.output
+    for chosen, warned in ((settings(), True), (settings(store="sqlite:.ripstop/journal.db"), False)):
+        caplog.clear()
+        work(chosen)
+        assert any("The next command takes it for somebody else's" in one for one in caplog.messages) == warned
 
 
 def test_what_is_known_only_while_the_process_lives_is_no_later_version(

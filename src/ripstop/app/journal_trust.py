@@ -16,6 +16,7 @@
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -39,6 +40,8 @@ from ripstop.security.known_journals import JournalUse, KnownJournal, KnownJourn
 from ripstop.text.plurals import count
 
 from .trust import NotTrusted
+
+log = logging.getLogger("ripstop.trust")
 
 READS = frozenset(
     [
@@ -186,6 +189,11 @@ class ForeignJournal(NotTrusted):
         _check_sound(self._agreed.path, self._damage())
         KnownJournals().keep(self._agreed)
 
+    @property
+    def is_remembered(self) -> bool:
+        """Whether other processes know that the user has agreed."""
+        return KnownJournals().is_kept(self._agreed.id)
+
 
 def _check_sound(path: str, damage: list[Damage]) -> None:
     if damage:
@@ -295,6 +303,12 @@ class JournalTrust:
             self._id = identity.id
         self._use = self._uses.enter_context(self._known.use(self._id))
         self._keep(self._id, await self._journal.place())  # from now on there can be more in it
+        if not self._is_named and not self._known.is_kept(self._id):
+            log.warning(
+                "It cannot be remembered that %s is yours: your state folder cannot be written to. The next command "
+                "takes it for somebody else's. Change the permissions there, or name the journal with --store.",
+                self._here,
+            )
         if found.agreement:
             self._forget(found.agreement)
 

@@ -137,6 +137,10 @@ class KnownJournals:
         else:
             _in_this_process.pop((self._folder, journal.id), None)
 
+    def is_kept(self, id: str) -> bool:
+        """Whether a journal or consent that this process knows is known to others, too."""
+        return (self._folder, id) not in _in_this_process
+
     @contextmanager
     def use(self, id: str) -> Iterator["JournalUse"]:
         """Say that this process works on a journal, for as long as it lives at most."""

@@ -173,11 +173,23 @@ def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revo
         if yes and not options.as_json:  # else it was shown with the question
             for line in refusal.shown:
                 say(f"  {line}", err=True)
-        refusal.agree()
+        _agree(refusal)
     if not wanted and not options.as_json:
         return _show_known(options, [one for one in consents.all() if one.project == _project()], named)
     _show(options, wanted, "agreed", "")
     return _warn_of_private(options, named)
+
+
+def _agree(refusal: "NotTrusted") -> None:
+    """Raises `UsageError` if that could not be remembered when this command has ended."""
+    from ripstop.app.journal_trust import ForeignJournal
+
+    refusal.agree()
+    if isinstance(refusal, ForeignJournal) and not refusal.is_remembered:
+        raise click.UsageError(
+            f"It cannot be remembered that you agree to {refusal.named.content}: your state folder cannot be "
+            "written to. Change the permissions there, or name the journal with every command: --store sqlite:PATH."
+        )
 
 
 def _known_journals(project: str) -> "dict[str, Consent]":
