@@ -459,5 +459,10 @@ LIES = (
         reviewer_says('{"content": "x", "decisions": {"blocking": true, "score": 9, "blocking": false}}'),
         "is in it twice",
     ),
-    Lie("an approval inside something else", GRAPH, reviewer_says(f'{{"result": {APPROVAL}}}'), "has to be on lines of its own"),
+    Lie(
+        "an approval inside something else",
+        GRAPH,
+        reviewer_says(f'{{"result": {APPROVAL}}}'),
+        "has to be on lines of its own",
+    ),
 )
