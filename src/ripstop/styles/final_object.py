@@ -29,14 +29,22 @@ DECISIONS = "decisions"
 def final_decisions(text: str) -> reply.Decided:
     """What an agent said and decided (`reply.decided`), if it is its last word. Raises `NoReply`."""
     found = reply.decided(text)
-    source, rest = (text, "") if DECISIONS in (reply.whole(text) or ()) else check_end(text, DECISIONS)[1:]
-    names = ("content", DECISIONS, *found[1])
-    may_repeat = "\\u" in source or any(source.count(f'"{name}"') > 1 for name in names)
-    if may_repeat and (why := reply.repeated_key(source)):
+    source, rest = (text, "") if reply.is_whole(text) else check_end(text, DECISIONS)[1:]
+    if _may_repeat(source, found[1]) and (why := reply.repeated_key(source)):
         raise NoReply(f"the JSON object cannot be used: {why}")
     if f'"{DECISIONS}"' in rest:
         _compare(text, rest, found[1])
     return found
+
+
+def _may_repeat(source: str, decisions: dict[str, Any]) -> bool:
+    """Whether a key can be in the object twice. It is asked in every turn: to read the object again would cost more."""
+    if "\\u" in source or source.count('"content"') > 1 or source.count('"decisions"') > 1:
+        return True
+    for name in decisions:  # noqa: SIM110  (a generator costs more than what it looks for)
+        if source.count(f'"{name}"') > 1:
+            return True
+    return False
 
 
 def check_end(text: str, key: str) -> tuple[dict[str, Any], str, str]:

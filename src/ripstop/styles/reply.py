@@ -76,6 +76,8 @@ def without_thinking(text: str) -> str:
       line, it must not swallow what follows.
     - In a reply of channels (`<|channel|>analysis<|message|>…`), all but the final one.
     """
+    if "<" not in text and "[" not in text and "◁" not in text:
+        return text  # one of these begins every mark of a thought, and most texts have none
     if IN_CHANNELS.match(text):
         text = "".join(one["words"] for one in _CHANNEL.finditer(text) if one["name"] == FINAL_CHANNEL)
     kept, at = list[str](), 0
@@ -446,8 +448,8 @@ def _around(text: str, start: int, end: int) -> str:
 
 Decided = tuple[str, dict[str, Any]]
 
-_latest: list[tuple[str | None, Decided]] = [(None, ("", {}))]
-"""The text that was read last, and what was found in it."""
+_latest: list[tuple[str | None, Decided, bool]] = [(None, ("", {}), False)]
+"""The text that was read last, what was found in it, and whether the text is the object."""
 
 
 def decided(text: str) -> Decided:
@@ -456,19 +458,26 @@ def decided(text: str) -> Decided:
     A step asks twice about the same text, once to decide and once to fold. So the latest answer is kept, and found by
     the text being the same object: a cache by its content would have to hash every reply from end to end.
     """
-    known, answer = _latest[0]
+    known, answer, _ = _latest[0]
     if known is text:
         return answer
     found, rest = whole(text), ""  # not `last`: a call less, in every turn
-    if found is None or "decisions" not in found:
+    is_object = found is not None and "decisions" in found
+    if found is None or not is_object:
         found, rest = _last_of_several(text, "decisions")
     decisions = found["decisions"]
     if not isinstance(decisions, dict):
         raise NoReply(f'"decisions" is {_kind(decisions)}; it must be an object such as {{"approved": true}}')
     content = found.get("content")
     answer = meant(content if type(content) is str else _as_text(content, rest)), decisions
-    _latest[0] = (text, answer)
+    _latest[0] = (text, answer, is_object)
     return answer
+
+
+def is_whole(text: str) -> bool:
+    """Whether the text is the object with the decisions, and nothing else. Raises `NoReply` as `decided` does."""
+    decided(text)
+    return _latest[0][2]
 
 
 def _as_text(content: Any, rest: str) -> str:

@@ -319,6 +319,20 @@ def names(node: Expression) -> list[Name]:
     return []
 
 
+def uncompared(node: Expression) -> list[Name]:
+    """Every name in a boolean place of a condition, compared with nothing."""
+    match node:
+        case Name():
+            return [node]
+        case Not(operand=operand):
+            return uncompared(operand)
+        case And(left=left, right=right) | Or(left=left, right=right):
+            return uncompared(left) + uncompared(right)
+        case Compare(left=left, right=right):
+            return [name for side in (left, right) if not isinstance(side, Name) for name in uncompared(side)]
+    return []
+
+
 def comparisons(node: Expression) -> list[Compare]:
     """Every comparison in a condition, from left to right; those in brackets inside another one after it."""
     match node:

@@ -167,6 +167,11 @@ class State(Definition, frozen=True, dict=True):
         return frozenset(name.name for _, _, node in self.ways for name in condition.names(node))
 
     @cached_property
+    def flags(self) -> frozenset[str]:
+        """Those that a condition needs as true or false."""
+        return frozenset(name.name for _, _, node in self.ways for name in condition.uncompared(node))
+
+    @cached_property
     def compared(self) -> dict[str, tuple[Any, ...]]:
         """The texts, numbers and booleans that each name in those conditions is compared with."""
         found: dict[str, tuple[Any, ...]] = {}
@@ -223,6 +228,12 @@ class Graph(Definition, frozen=True, dict=True):
     """Guards that are set otherwise than by default (`kernel.effects.Guards`)."""
     values: dict[str, str | None] = {}
     """Texts that prompts use as `{{name}}` and that a run can set, with their defaults; `None`: a run must set it."""
+
+    @cached_property
+    def exit_flags(self) -> frozenset[str]:
+        """The names that an exit condition needs as true or false."""
+        nodes = (condition.parse(one.condition) for one in self.exit_conditions)
+        return frozenset(name.name for node in nodes for name in condition.uncompared(node))
 
     @cached_property
     def places(self) -> dict[str, tuple[State, Agent | None]]:

@@ -157,7 +157,8 @@ def not_boolean(here: State, graph: Graph, known: Known) -> tuple[str, ...]:
     A text such as "false" or "no" would be taken as true, and a refusal as an approval. What a transition behind the
     first one that holds would need does not matter.
     """
-    if not any(type(value) is not bool for value in known.decisions.values()):
+    unfit = [name for name, value in known.decisions.items() if type(value) is not bool]
+    if not unfit or (here.flags.isdisjoint(unfit) and graph.exit_flags.isdisjoint(unfit)):
         return ()
     found: dict[str, Any] = {}
     exits = (condition.parse(one.condition) for one in graph.exit_conditions)
