@@ -33,6 +33,7 @@ GUARDED = {
     "journals/sqlite/journal.py": "a copy of a journal gets its name when it is complete",
     "journals/sqlite/liveness.py": "the locks by which a dead worker is recognised",
     "security/consent.py": "the user's consents, below everything that knows a folder",
+    "security/known_journals.py": "the lock by which the last process on a journal is recognised",
     "security/files.py": "reading a file that is part of a definition, below everything that knows a folder",
     "styles/blackboard/contents.py": "a copied board: a whole folder gets its name when it is complete",
     "styles/handoff/files.py": "a document changes places with its editor's file",
