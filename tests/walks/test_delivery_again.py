@@ -19,6 +19,8 @@ from tests.walks.delivery import (
     say,
 )
 
+pytestmark = pytest.mark.long
+
 MODEL = f"script:{SCRIPT}"
 KEY = "sk-not-a-key-0123456789"
 ZH = "浏览器里的待办清单"

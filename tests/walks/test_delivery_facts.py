@@ -21,6 +21,8 @@ from tests.walks.delivery import (
     write_script,
 )
 
+pytestmark = pytest.mark.long
+
 MODEL = f"script:{SCRIPT}"
 MADE = ["app.js", "index.html", "style.css"]
 FOUND = "# What the engine found\n"

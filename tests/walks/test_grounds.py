@@ -10,6 +10,8 @@ from tests.harness.lie_table import DELIVERY, LIES, Lie
 from tests.harness.lies import tell, truth
 from tests.walks.delivery import ripstop
 
+pytestmark = pytest.mark.long
+
 CASES: dict[str, tuple[Lie, list[str]]] = {
     "a board that was completed": (truth("tdd"), ["✓ ", "no open blocker; shown: none"]),
     "a board that failed": (LIES[0], ["✗ ", "M1-T1 is ", "; shown: it is TODO"]),

@@ -28,6 +28,8 @@ from tests.walks.commands import ripstop, succeed
 from tests.walks.talking_bot import decision, write_bot
 from tests.walks.test_command_line import EXAMPLES, HAIKU
 
+pytestmark = pytest.mark.long
+
 MODEL = ("--model", "openai:x")
 OTHER, HERE = "http://127.0.0.1:1/other/v1", "http://127.0.0.1:1/here/v1"
 DONE = {"action": "terminate", "to": "", "next_action": "", "result": "Not needed."}

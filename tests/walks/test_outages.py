@@ -18,6 +18,8 @@ from tests.walks.test_command_line import HAIKU
 from tests.walks.test_family_lines import CHILD, PARENT
 from tests.walks.test_lost_files import DELIVERS
 
+pytestmark = pytest.mark.long
+
 
 def script(folder: Path, *lines: object) -> str:
     path = folder / "script.jsonl"

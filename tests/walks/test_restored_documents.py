@@ -8,6 +8,8 @@ import pytest
 
 from tests.walks.commands import ripstop, succeed
 
+pytestmark = pytest.mark.long
+
 
 def reply(**decisions: str) -> dict[str, str]:
     return {"reply": json.dumps({"content": "Looked.", "decisions": {"next_action": "", "result": "", **decisions}})}

@@ -8,6 +8,8 @@ import pytest
 from ripstop.tools.snapshots import run_files
 from tests.walks.delivery import deliver, ripstop
 
+pytestmark = pytest.mark.long
+
 OLD = "body { color: black }\n"
 
 
