@@ -179,7 +179,8 @@ async def a_board(desk: Desk, group: Group) -> None:
     await desk.lead(run, boards.opened(plan=plan, history=group.all))
     for number, text in enumerate(texts[:5], 1):
         agent = ("MAKER", "CHECKER")[number % 2]
-        report = f"iteration: {number}\n\n{text}\n\n结论：FAIL\n阻塞：{lines[number - 1][:100] or '无'}\n"
+        # key lines before the text, and with a word of their own: tags can hide what is in them, or behind them
+        report = f"iteration: {number}\n结论：FAIL\n阻塞：db {lines[number - 1][:100]}\n\n{text}\n"
         await desk.lead(run, boards.decided(agent, f"why {text}", task=f"do {text}"), boards.written())
         await desk.lead(run, boards.said(report), boards.checked(), boards.written())
 

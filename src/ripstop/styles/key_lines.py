@@ -7,7 +7,8 @@
 - A line in a quotation (`>`, backticks, quotation marks), or four columns to the right, has the words of somebody else
   or is an example, so it is told apart (`is_quoted`).
 - What is in a block of code, a `<pre>` or an HTML comment is not said by the text; `shown_lines` leaves it out. Four
-  columns behind an empty line are a block of code, as in Markdown, except in a list.
+  columns behind an empty line are a block of code, as in Markdown, except in a list. A tag that is never closed is only
+  mentioned (`<script> was added`); an open comment goes on to the end.
 - A key without a value behind marks is a title, and no key line.
 - Each line is read once per key, in time proportional to its length.
 """
@@ -153,7 +154,7 @@ def _without_comments(line: str, number: int, last_ends: dict[str, int]) -> tupl
         close = None if end in endless else re.compile(end, re.IGNORECASE).search(line, opening.end())
         if close:
             left, at = left + line[at : opening.start()], close.end()
-        elif not line[: opening.start()].strip() or last_ends.get(end, -1) > number:
+        elif (end == "-->" and not line[: opening.start()].strip()) or last_ends.get(end, -1) > number:
             return left + line[at : opening.start()], end
         else:
             endless.add(end)

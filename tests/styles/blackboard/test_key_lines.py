@@ -103,6 +103,7 @@ def test_an_example_says_nothing(line: str, field: str, hidden: str) -> None:
         "The verdict: FAIL was wrong.",
         "> Blockers: none",
         "`<!--` is how a comment begins.",
+        "<script> was added to the page.",
     ],
 )
 def test_what_does_not_contradict_is_accepted(line: str) -> None:
