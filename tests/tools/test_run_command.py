@@ -514,6 +514,11 @@ time.sleep({seconds})
 """
 
 
+ONE_AT_A_TIME = pytest.mark.xdist_group("shared memory")
+"""It is counted for the whole system, so what another test gives back at that moment would be missing."""
+
+
+@ONE_AT_A_TIME
 @pytest.mark.parametrize("kept", [1 << 12, 1 << 28])
 def test_shared_memory_that_no_process_has_mapped_is_counted(
     project: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch, kept: int
@@ -523,6 +528,7 @@ def test_shared_memory_that_no_process_has_mapped_is_counted(
     assert "of memory" in call(project, sandboxes, python(program), seconds=60).get("stopped", "")
 
 
+@ONE_AT_A_TIME
 def test_shared_memory_within_the_limit_is_not_a_reason_to_stop(project: Path, sandboxes: Sandboxes) -> None:
     result = call(project, sandboxes, python(FILLS_SHARED_MEMORY.format(size=64, kept=4096, seconds=1)))
     assert (result["exit_code"], result["output"]) == (0, "filled\n")
