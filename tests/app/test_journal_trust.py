@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -397,6 +398,53 @@ def test_a_copy_put_back_in_place_after_a_call_of_a_killed_worker_is_held(
     work(settings())
     assert PAID == []
     assert asyncio.run(purposes()) == ["ripstop:restored"]
+
+
+def test_an_app_can_open_a_journal_while_another_one_of_its_thread_closes_it(
+    own: KnownJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that closes holds the lock of the last while it reads. Waiting for that lock would stop both for ever."""
+    read_heads = SqliteJournal.heads
+
+    async def story() -> None:
+        closing, opening = asyncio.Event(), asyncio.Event()
+
+        async def heads(journal: SqliteJournal) -> str:
+            closing.set()
+            await opening.wait()
+            return await read_heads(journal)
+
+        async def open_another() -> None:
+            await closing.wait()
+            asyncio.get_running_loop().call_soon(opening.set)
+            async with App(settings(), scope=None):
+                pass
+
+        first = App(settings(), scope=None)
+        await first.__aenter__()
+        monkeypatch.setattr(SqliteJournal, "heads", heads)
+        await asyncio.gather(first.__aexit__(None, None, None), open_another())
+
+    apps = threading.Thread(target=asyncio.run, args=(story(),), daemon=True)
+    apps.start()
+    apps.join(60)
+    assert not apps.is_alive()
+    work(settings())  # and nobody takes it for somebody else's
+    assert PAID == [9999]
+
+
+def test_a_note_that_comes_after_the_end_does_not_undo_it(own: KnownJournal) -> None:
+    async def story() -> tuple[KnownJournal, KnownJournal]:
+        async with App(settings(), scope=None) as app:
+            opened = app._opened
+        (ended,) = KnownJournals().all()
+        assert opened is not None
+        await opened.note()
+        (later,) = KnownJournals().all()
+        return ended, later
+
+    ended, later = asyncio.run(story())
+    assert ended.heads and later == ended
 
 
 def test_a_journal_that_was_moved_and_has_more_than_was_seen_is_foreign(own: KnownJournal, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -81,6 +81,8 @@ READS = frozenset(
     ]
 )
 """What can be done with a journal without writing to it."""
+USE_INTERVAL = 0.01
+"""Seconds between two tries to begin, while another process notes that it was the last to work on the journal."""
 MOST_LOOKED_AT = 1000
 """Runs of a foreign journal that are read for what is shown; the others are counted."""
 
@@ -238,9 +240,9 @@ class JournalTrust:
         """Once it is settled that the journal is the user's."""
         self._writing = asyncio.Lock()
         self._next_note: asyncio.Future[None] | None = None
-        """The note that has not begun yet: whoever comes now shares it."""
-        self._uses = ExitStack()
+        """The note that has not begun yet, which calls share until it begins."""
         self._use: JournalUse | None = None
+        """Between `settle` and `end`."""
 
     async def judge(self) -> Judgement:
         """Say what the journal is. Nothing is changed. Raises `UsageError` if the state folder cannot be trusted."""
@@ -301,7 +303,10 @@ class JournalTrust:
             await self._forget_former()
         else:
             self._id = identity.id
-        self._use = self._uses.enter_context(self._known.use(self._id))
+        use = self._known.use(self._id)
+        while not use.begin():  # noqa: ASYNC110  (another process sets no event)
+            await asyncio.sleep(USE_INTERVAL)
+        self._use = use
         self._keep(self._id, await self._journal.place())  # from now on there can be more in it
         if not self._is_named and not self._known.is_kept(self._id):
             log.warning(
@@ -321,16 +326,20 @@ class JournalTrust:
     async def _note(self) -> None:
         async with self._writing:
             self._next_note = None
-            if self._id and self._known.get(self._id):
+            if self._use and self._known.get(self._id):
                 self._keep(self._id, await self._journal.place())
 
     async def end(self) -> None:
         """Note what is in the journal, if no other process works on it. Nothing more may be written to it."""
         async with self._writing:
-            with self._uses:
-                if self._use and self._known.get(self._id):
-                    heads = await self._journal.heads() if self._use.is_last() else ""
+            use, self._use = self._use, None
+            try:
+                if use and self._known.get(self._id):
+                    heads = await self._journal.heads() if use.is_last() else ""
                     self._keep(self._id, await self._journal.place(), heads)
+            finally:
+                if use:
+                    use.end()
 
     async def _renamed(self, identity: JournalIdentity, is_put_back: bool) -> str:
         """Give the journal an id of its own, which is remembered before the journal has it."""

@@ -16,8 +16,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -81,8 +80,28 @@ def _use(file: UserFile) -> Path:
 
 
 class JournalUse:
-    def __init__(self, lock: int | None) -> None:
-        self._lock = lock
+    """That a process works on a journal: a shared lock on a file beside the note, which ends with the process at the
+    latest. Nothing here waits, because who holds the lock can be another task of this thread."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock: int | None = None
+
+    def begin(self) -> bool:
+        """False while another use is ended by the one who was the last: to be tried again."""
+        try:
+            if self._path is None:
+                raise OSError("the user has no home")
+            if self._lock is None:
+                make_private_folder(self._path.parent)
+                self._lock = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
+            fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            log.info("Nobody is told that a process works on the journal: %s", error.strerror or error)
+            self.end()
+        return True
 
     def is_last(self) -> bool:
         """Whether no other process works on the journal. If so, none begins before this use of it ends."""
@@ -93,6 +112,11 @@ class JournalUse:
         except OSError:
             return False
         return True
+
+    def end(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
 
 class KnownJournals:
@@ -141,23 +165,10 @@ class KnownJournals:
         """Whether a journal or consent that this process knows is known to others, too."""
         return (self._folder, id) not in _in_this_process
 
-    @contextmanager
-    def use(self, id: str) -> Iterator["JournalUse"]:
-        """Say that this process works on a journal, for as long as it lives at most."""
-        file, handle = self._file(id), None
-        try:
-            if file is None:
-                raise OSError("the user has no home")
-            make_private_folder(file.path.parent)
-            handle = os.open(_use(file), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
-            fcntl.flock(handle, fcntl.LOCK_SH)  # waits only while another process notes that it was the last
-        except OSError as error:
-            log.info("Nobody is told that a process works on the journal: %s", error.strerror or error)
-        try:
-            yield JournalUse(handle)
-        finally:
-            if handle is not None:
-                os.close(handle)
+    def use(self, id: str) -> JournalUse:
+        """What tells others that this process works on a journal, once it has begun."""
+        file = self._file(id)
+        return JournalUse(_use(file) if file else None)
 
     def forget(self, id: str) -> None:
         """Do not know a journal any more. Raises `UsageError` if it cannot be written."""
