@@ -261,8 +261,8 @@ class SqliteJournal:
         return found
 
     async def is_empty(self) -> bool:
-        """Whether nothing was ever written to it but its identity. Every table is looked at, and no list is believed:
-        whoever works on an empty journal asks nobody."""
+        """Whether nothing was ever written to it but its identity. Checks every table and believes no list, because a
+        worker that finds an empty journal does not ask."""
         with Explained(self._path):
             return not next(self._reading.rows(self._sql["is_written"]))[0]
 

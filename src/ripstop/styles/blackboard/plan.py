@@ -6,7 +6,7 @@
   because what a task depends on is listed there, too.
 - Its status is a line `status: X` below it; or at the end of its own line (`… (status: X)`); or a check box; in a table
   the cell below `Status`. Nothing else that says "status:" counts, and nothing within a code fence.
-- A status is all that stands in its place, but for a date and marks behind it: `DONE (not verified)` is not `DONE`.
+- A status is the whole text in its place, except for a date and marks after it: `DONE (not verified)` is not `DONE`.
 - `update <id> status to <STATUS>` in MAIN's `dev_plan` changes exactly that text, with what stands behind it; several
   ids can be named. What speaks of such an update in other words changes nothing, and is found, too. A box is
   ticked only if the new status means that the task is done; for any other one it is clear, and cannot say more.

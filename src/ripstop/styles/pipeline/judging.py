@@ -4,7 +4,7 @@
   letter: words before it are fine; words behind it, a key that is there twice, two verdicts that differ, or a `pass`
   with reasons against it or with any other key are not.
 - A `fail`, a critical finding of the check, and a planned file that is missing or empty each keep a product back,
-  whoever says that all is well. What a critic found was for its stage.
+  even if an agent says that all is well. What a critic found was for its stage.
 - What keeps it back is a list. It goes to the last stage before that writes code, at most `max_returns` times in a run.
 """
 

@@ -23,7 +23,7 @@ DECLARED = "elicitation roots"
 SEPARATOR = "__"
 """The only one that all models accept in a name."""
 ALL = f"{SEPARATOR}*"
-"""The end of a name that stands for all tools of a server: `git__*`."""
+"""The end of a name that means all tools of a server: `git__*`."""
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 8_000
 MAX_BYTES = 20_000
